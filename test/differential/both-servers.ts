@@ -1,10 +1,14 @@
 import path from 'node:path'
 import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import type { Source } from '../../src/capability/source.ts'
 import { NodeServer } from '../../src/http/node-server.ts'
 import * as library from '../../src/index.ts'
 import type { Surface } from '../../src/mcp/surface.ts'
 import { assemble } from '../../src/runtime/assemble.ts'
+import type { PolicyOptions } from '../../src/runtime/config/config-options.ts'
+import { Drawbridge } from '../../src/runtime/drawbridge.ts'
+import type { DrawbridgeOptions } from '../../src/runtime/drawbridge-options.ts'
 import { loadConfig, openDrawbridge } from '../../src/runtime/open-drawbridge.ts'
 import { repository } from '../support/spawn-server.ts'
 import { SdkEndpoint } from './sdk-endpoint.ts'
@@ -41,8 +45,23 @@ export async function openBoth(folder: string): Promise<BothServers> {
 
 const openOptions = { library, environment: {} }
 
+/** The same for sources: each server gets its own. */
+export async function openServers(toSources: () => readonly Source[]): Promise<BothServers> {
+  const toOptions = () => ({ name: 'compared', version: '1.0.0', sources: toSources() })
+  const [ours, sdk] = await Promise.all([
+    serveOurs(new Drawbridge(toOptions())),
+    serveSdk(toOptions()),
+  ])
+  const close = async () => void (await Promise.all([ours.close(), sdk.close()]))
+  return { ours, sdk, close }
+}
+
 async function openOurs(what: string): Promise<ComparedServer> {
   const { bridge } = await openDrawbridge(what, { ...openOptions, store: 'none' })
+  return serveOurs(bridge)
+}
+
+async function serveOurs(bridge: Drawbridge): Promise<ComparedServer> {
   const { port } = await bridge.listen({ port: 0 })
   return {
     port,
@@ -55,15 +74,19 @@ async function openOurs(what: string): Promise<ComparedServer> {
   }
 }
 
-/** The same parts, with the SDK in the place of our protocol engine. */
 async function openSdk(what: string): Promise<ComparedServer> {
   const { configuration, sources } = await loadConfig(what, openOptions)
-  const { name = '', version = '' } = configuration.config
-  const parts = assemble({ name, version, sources })
+  const { name = '', version = '', policy } = configuration.config
+  return serveSdk({ name, version, policy: policy as PolicyOptions, sources })
+}
+
+/** The same parts, with the SDK in the place of our protocol engine. */
+async function serveSdk(options: DrawbridgeOptions): Promise<ComparedServer> {
+  const parts = assemble(options)
   const { mounts, handler, admission, inForce, onError } = parts
   const { refine, policy } = inForce
   await mounts.replace(
-    sources,
+    options.sources.map((source) => ('read' in source ? { source, mount: '/mcp' } : source)),
     { refine, text: policy.text },
     () => true,
     () => {},

@@ -24,7 +24,7 @@ import {
 import type { Reply } from './reply.ts'
 import { StdioLane, settle } from './stdio-lane.ts'
 
-const total = Number(process.env.N ?? amount(400, 100_000))
+const total = amount(400, 100_000)
 
 describe('the fuzz corpus', () => {
   let servers: BothServers
@@ -129,7 +129,7 @@ describe('recorded sessions of real clients', () => {
         sdk: sdkReplies[index] as Reply,
       })
     expect(comparison.faults).toEqual([])
-    expect(comparison.equalResults).toBeGreaterThan(0)
+    expect(comparison.equalResults).toBeGreaterThan(sentSteps.length / 4)
   })
 })
 

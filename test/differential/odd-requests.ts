@@ -76,6 +76,8 @@ export const oddRequests: Readonly<Record<string, readonly RawRequest[]>> = {
   'headers that disagree': [
     modern('tools/call', call('route', { region: 'north' }), { 'mcp-param-region': 'south' }),
     modern('tools/call', call('add', { a: 1 }), { 'mcp-name': 'echo' }),
+    modern('tools/call', call('\ufeffadd', { a: 1 })),
+    modern('tools/call', call('Grüße')),
     modern('tools/list', {}, { 'mcp-method': 'prompts/list' }),
     modern('tools/list', {}, { 'mcp-protocol-version': '2025-11-25' }),
   ],
@@ -166,6 +168,7 @@ export const oddRequests: Readonly<Record<string, readonly RawRequest[]>> = {
     inSession({ jsonrpc: '2.0', id: 0, result: {} }),
     inSession({ jsonrpc: '2.0', id: 'x', error: { code: 1, message: 'no' } }),
     inSession({ jsonrpc: '2.0', id: null, error: { code: 1, message: 'no' } }),
+    inSession({ jsonrpc: '2.0', error: { code: 1, message: 'no' } }),
   ],
 }
 

@@ -19,10 +19,12 @@ export interface ReplyMessage {
 /** Removes ids that a server chose, and the order of the answers to a batch. */
 export function normalise(reply: Reply): Reply {
   const messages = reply.messages.map((message) => withoutIds(message) as ReplyMessage)
-  const answers = messages.filter(({ method }) => method === undefined)
+  const isAnswer = ({ method }: ReplyMessage) => method === undefined
+  const answers = messages.filter(isAnswer)
   if (answers.length <= 1) return { ...reply, messages }
   const key = ({ id }: ReplyMessage) => JSON.stringify(id)
-  return { ...reply, messages: messages.toSorted((a, b) => (key(a) < key(b) ? -1 : 1)) }
+  const sorted = answers.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
+  return { ...reply, messages: [...messages.filter((one) => !isAnswer(one)), ...sorted] }
 }
 
 const uuids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g

@@ -57,6 +57,11 @@ export class StdioLane {
     await setImmediate()
   }
 
+  /** Waits for a number of messages. */
+  async receive(count: number): Promise<void> {
+    await until(() => this.#received.length >= count)
+  }
+
   get received(): readonly ReplyMessage[] {
     return this.#received
   }

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineTool, definitionSource, z } from '../../src/index.ts'
 import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
 import { aWhile, eventually } from '../support/eventually.ts'
