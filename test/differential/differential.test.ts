@@ -10,7 +10,7 @@ import type { RawRequest } from '../support/raw-http.ts'
 import { type BothServers, type ComparedServer, openBoth } from './both-servers.ts'
 import { Comparison, usedDifferences } from './comparison.ts'
 import { documentedDifferences } from './documented-differences.ts'
-import { HttpLane } from './http-lanes.ts'
+import { HttpLane } from './http-lane.ts'
 import { oddRequests, ownSession, stdioOpenings } from './odd-requests.ts'
 import {
   type HttpStep,
