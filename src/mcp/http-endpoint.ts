@@ -2,7 +2,7 @@ import type { FairShares } from '../capability/fair-shares.ts'
 import type { HttpReply, HttpRequest } from './http-port.ts'
 import { LegacySessions } from './legacy/sessions.ts'
 import { type Message, readPlain } from './message.ts'
-import { claimsModern } from './modern/envelope.ts'
+import { checkRevision, claimsModern } from './modern/envelope.ts'
 import { serveModern } from './modern/modern-http.ts'
 import { checkModern, readPlainModern } from './modern/modern-request.ts'
 import { codes, RpcError, toErrorBody, toId, toRpcError } from './rpc-error.ts'
@@ -47,8 +47,9 @@ export class HttpEndpoint {
         throw new RpcError(codes.parse, 'Parse error: Invalid JSON-RPC message', { status: 400 })
       if (verdict.era === 'legacy') return this.#sessions.post(messages, request, reply)
       const [message] = messages
+      checkRevision(verdict.revision)
       if (message?.kind !== 'request') return reply.answer(202, '')
-      serveModern(this.#surface, checkModern(message, verdict.revision, headers), request, reply)
+      serveModern(this.#surface, checkModern(message, headers), request, reply)
     } catch (error) {
       const rpcError = toRpcError(error)
       const { status } = rpcError

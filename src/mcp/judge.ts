@@ -50,8 +50,10 @@ export function judgeMessage(body: unknown): Message | undefined {
   }
   if (isJSONRPCNotification(body))
     return { kind: 'notification', method: body.method, params: toParams(body.params) }
-  if (!isJSONRPCResponse(body) || body.id === undefined) return undefined
-  return { kind: 'response', id: body.id, result: 'result' in body ? body.result : undefined }
+  if (!isJSONRPCResponse(body)) return undefined
+  // An error without an id answers no question: ours have ids from 0.
+  const { id = -1 } = body
+  return { kind: 'response', id, result: 'result' in body ? body.result : undefined }
 }
 
 const toParams = (params: unknown): Params => (isPlainObject(params) ? params : noParams)

@@ -78,7 +78,7 @@ export const brief = (text: string): string => (text.length > 100 ? `${text.slic
 
 /** The id of a request body, or `null` when it has none. */
 export function toId(body: unknown): string | number | null {
-  if (typeof body !== 'object' || body === null || !('id' in body) || !('method' in body))
-    return null
+  if (typeof body !== 'object' || body === null || !('id' in body)) return null
+  if (!('method' in body) || typeof body.method !== 'string') return null
   return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
 }

@@ -1,6 +1,6 @@
 import type { ClientCapabilities, Result } from '@modelcontextprotocol/server'
 import { dropUndefined } from '../../json/drop-undefined.ts'
-import { isPlainObject } from '../../json/is-plain-object.ts'
+import { isPlainClient } from '../client-capabilities.ts'
 import type { Params } from '../message.ts'
 import { isPlainInfo } from '../modern/envelope.ts'
 import { invalidParams } from '../rpc-error.ts'
@@ -28,26 +28,8 @@ async function judgeHandshake(params: Params): Promise<Handshake> {
 /** Parameters that are plainly valid; the SDK judges all others. */
 function isPlainHandshake({ protocolVersion, capabilities, clientInfo }: Params): boolean {
   return (
-    typeof protocolVersion === 'string' &&
-    isPlainInfo(clientInfo) &&
-    isPlainObject(capabilities) &&
-    Object.entries(capabilities).every(([key, value]) => plainCapabilities[key]?.(value) === true)
+    typeof protocolVersion === 'string' && isPlainInfo(clientInfo) && isPlainClient(capabilities)
   )
-}
-
-const isEmptyObject = (value: unknown): boolean =>
-  isPlainObject(value) && Object.keys(value).length === 0
-
-const plainCapabilities: Readonly<Record<string, (value: unknown) => boolean>> = {
-  roots: (value) =>
-    isPlainObject(value) &&
-    Object.entries(value).every(
-      ([key, flag]) => key === 'listChanged' && typeof flag === 'boolean',
-    ),
-  sampling: isEmptyObject,
-  elicitation: (value) =>
-    isPlainObject(value) &&
-    Object.entries(value).every(([key, mode]) => /^(form|url)$/.test(key) && isEmptyObject(mode)),
 }
 
 function toHandshake({ protocolVersion, capabilities, clientInfo }: Params): Handshake {

@@ -19,6 +19,7 @@ export class QuestionsToClient {
     outlet: Pick<Outlet, 'send'>,
     cancellation: Cancellation,
   ): Promise<Params | undefined> {
+    if (cancellation.cancelled) return Promise.resolve(undefined)
     const id = this.#nextId++
     return new Promise((resolve) => {
       const settle = (result: Params | undefined) => {

@@ -51,8 +51,15 @@ export class LegacySessions {
         codes.invalidRequest,
       )
     const [first] = messages
-    const isOpening = request.headers['mcp-session-id'] === undefined && messages.length === 1
-    if (first && isOpening && isInitialize(first)) return this.#open(first, request, reply)
+    if (first && !request.headers['mcp-session-id'] && messages.some(isInitialize))
+      return messages.length === 1
+        ? this.#open(first, request, reply)
+        : refuse(
+            reply,
+            400,
+            'Invalid Request: Only one initialization request is allowed',
+            codes.invalidRequest,
+          )
     const session = this.#find(request, reply)
     if (!session) return
     if (messages.some(isInitialize))
@@ -94,7 +101,7 @@ export class LegacySessions {
   /** The session of a request, or `undefined` after a refusal. */
   #find({ headers, caller }: HttpRequest, reply: HttpReply): HttpSession | undefined {
     const id = headers['mcp-session-id']
-    if (id === undefined) {
+    if (!id) {
       refuse(reply, 400, 'Bad Request: Mcp-Session-Id header is required')
       return undefined
     }

@@ -1,5 +1,6 @@
 import type { ClientCapabilities } from '@modelcontextprotocol/server'
 import { isPlainObject } from '../../json/is-plain-object.ts'
+import { isPlainClient } from '../client-capabilities.ts'
 import type { Params } from '../message.ts'
 import { codes, RpcError } from '../rpc-error.ts'
 import { modernRevision, protocolMeta } from '../wire-names.ts'
@@ -22,9 +23,7 @@ export function readPlainEnvelope({ _meta: meta }: Params): Envelope | undefined
   const info = meta[protocolMeta.clientInfo]
   if (info !== undefined && !isPlainInfo(info)) return undefined
   const client = meta[protocolMeta.clientCapabilities]
-  if (!isPlainObject(client)) return undefined
-  for (const key in client) if (!isPlainObject(client[key])) return undefined
-  return { meta, client }
+  return isPlainClient(client) ? { meta, client } : undefined
 }
 
 /** The envelope of a request that the SDK has accepted. */
@@ -38,6 +37,11 @@ export function isPlainInfo(info: unknown): boolean {
   if (!isPlainObject(info)) return false
   for (const key in info) if (typeof info[key] !== 'string') return false
   return typeof info.name === 'string' && typeof info.version === 'string'
+}
+
+/** The SDK leaves the revision to servers: it refuses no message for it. */
+export function checkRevision(revision: string | undefined): void {
+  if (revision !== modernRevision) throw unsupportedVersion(revision)
 }
 
 export const unsupportedVersion = (requested = 'unknown'): RpcError =>

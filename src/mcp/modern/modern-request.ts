@@ -3,7 +3,7 @@ import type { Message, Params, Request } from '../message.ts'
 import { targetParams } from '../methods.ts'
 import { brief } from '../rpc-error.ts'
 import { modernRevision } from '../wire-names.ts'
-import { type Envelope, readPlainEnvelope, toEnvelope, unsupportedVersion } from './envelope.ts'
+import { type Envelope, readPlainEnvelope, toEnvelope } from './envelope.ts'
 import { decodeHeader, headerMismatch } from './param-headers.ts'
 
 /** A request of 2026-07-28 whose envelope and headers are valid. */
@@ -27,14 +27,9 @@ export function readPlainModern(
   return envelope && { request: message, envelope }
 }
 
-/** Checks what the SDK leaves to servers: the revision, and the headers that a request must have. */
-export function checkModern(
-  request: Request,
-  revision: string | undefined,
-  headers: HttpRequest['headers'],
-): ModernRequest {
+/** Checks what the SDK leaves to servers: the headers that a request must have. */
+export function checkModern(request: Request, headers: HttpRequest['headers']): ModernRequest {
   const { method, params } = request
-  if (revision !== modernRevision) throw unsupportedVersion(revision)
   if (headers['mcp-protocol-version'] === undefined)
     throw headerMismatch('(missing)', 'the MCP-Protocol-Version header is absent')
   if (headers['mcp-method'] === undefined)

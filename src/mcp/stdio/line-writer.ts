@@ -11,6 +11,7 @@ export class LineWriter {
   readonly #onBlocked: (isBlocked: boolean) => void
   #text = ''
   #isScheduled = false
+  #isBlocked = false
   #isClosed = false
 
   constructor(output: Writable, onBlocked: (isBlocked: boolean) => void) {
@@ -48,8 +49,12 @@ export class LineWriter {
     if (this.#isClosed) return
     if (this.#text !== '') this.#output.write(this.#text)
     this.#text = ''
-    if (!this.#output.writableNeedDrain) return
+    if (this.#isBlocked || !this.#output.writableNeedDrain) return
+    this.#isBlocked = true
     this.#onBlocked(true)
-    this.#output.once('drain', () => this.#onBlocked(false))
+    this.#output.once('drain', () => {
+      this.#isBlocked = false
+      this.#onBlocked(false)
+    })
   }
 }

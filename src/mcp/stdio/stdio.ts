@@ -5,6 +5,7 @@ import { failRequest, type Outlet } from '../engine.ts'
 import { LegacySession } from '../legacy/legacy-session.ts'
 import { type Message, type RequestId, readPlain } from '../message.ts'
 import {
+  checkRevision,
   claimsModern,
   type Envelope,
   readPlainEnvelope,
@@ -14,7 +15,7 @@ import {
 import { codes, invalidParams, RpcError } from '../rpc-error.ts'
 import { duplicateId } from '../running-requests.ts'
 import type { Surface } from '../surface.ts'
-import { modernRevision, protocolMeta } from '../wire-names.ts'
+import { protocolMeta } from '../wire-names.ts'
 import { LineReader } from './line-reader.ts'
 import { LineWriter } from './line-writer.ts'
 import { ModernPeer } from './modern-peer.ts'
@@ -137,6 +138,7 @@ class StdioPeer implements StdioConnection {
   async #judge(body: unknown): Promise<void> {
     this.#isJudging = true
     const { judgeEra, judgeMessage } = await import('../judge.ts')
+    if (this.#isClosed) return
     const message = readPlain(body) ?? judgeMessage(body)
     if (!message) this.#options.onError(new Error('A line is not a JSON-RPC message'))
     else {
@@ -144,8 +146,7 @@ class StdioPeer implements StdioConnection {
         const claims = message.kind !== 'response' && this.#era !== 'legacy'
         const verdict = claims && judgeEra({ method: 'POST', headers: {}, body })
         const isModern = verdict && verdict.era === 'modern'
-        if (isModern && verdict.revision !== modernRevision)
-          throw unsupportedVersion(verdict.revision)
+        if (isModern) checkRevision(verdict.revision)
         this.#handle(message, body, isModern ? toEnvelope(message.params) : undefined)
       } catch (error) {
         this.#fail(message, error)
