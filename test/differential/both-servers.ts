@@ -43,7 +43,7 @@ export async function openBoth(folder: string): Promise<BothServers> {
   return { ours, sdk, close }
 }
 
-const openOptions = { library, environment: {} }
+const openOptions = { library: async () => library, environment: {} }
 
 /** The same for sources: each server gets its own. */
 export async function openServers(toSources: () => readonly Source[]): Promise<BothServers> {
@@ -83,7 +83,7 @@ async function openSdk(what: string): Promise<ComparedServer> {
 /** The same parts, with the SDK in the place of our protocol engine. */
 async function serveSdk(options: DrawbridgeOptions): Promise<ComparedServer> {
   const parts = assemble(options)
-  const { mounts, handler, admission, inForce, onError } = parts
+  const { mounts, admission, inForce, onError } = parts
   const { refine, policy } = inForce
   await mounts.replace(
     options.sources.map((source) => ('read' in source ? { source, mount: '/mcp' } : source)),
@@ -96,7 +96,7 @@ async function serveSdk(options: DrawbridgeOptions): Promise<ComparedServer> {
   const server = await NodeServer.listen({
     host: '127.0.0.1',
     port: 0,
-    handler,
+    handler: await parts.openHandler(),
     admission,
     onError,
   })

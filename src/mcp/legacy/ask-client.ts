@@ -49,13 +49,15 @@ async function repeatWithAnswers(
 
 async function sendQuestions(
   { newId }: Surface,
-  { questions, outlet, cancellation }: LegacyExchange,
+  { session, outlet, cancellation }: LegacyExchange,
   requests: InputRequests,
 ): Promise<Record<string, unknown>> {
   const responses = Object.entries(requests).map(async ([key, { method, params }]) => {
     const question = dropUndefined({ method, params: params && withId(params, newId) })
     // No answer counts as a cancelled question; the capability decides how to go on.
-    const answer = (await questions.ask(question, outlet, cancellation)) ?? { action: 'cancel' }
+    const answer = (await session.questions.ask(question, outlet, cancellation)) ?? {
+      action: 'cancel',
+    }
     return [key, answer]
   })
   return Object.fromEntries(await Promise.all(responses))

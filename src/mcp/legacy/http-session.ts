@@ -24,10 +24,12 @@ export class HttpSession {
   readonly id: string
   readonly subject: string
   readonly session: LegacySession
-  readonly streams: SessionStreams
   lastSeen = 0
   readonly #address: string | undefined
+  readonly #maxCharacters: () => number
   readonly #openStreamsLater: HttpSessionOptions['openStreamsLater']
+  /** Created when needed: most sessions have no stream. */
+  #streams: SessionStreams | undefined
 
   constructor(options: HttpSessionOptions) {
     const { id, caller, address } = options
@@ -35,10 +37,15 @@ export class HttpSession {
     this.subject = caller.subject
     this.#address = address
     this.#openStreamsLater = options.openStreamsLater
-    this.streams = new SessionStreams(id, options.maxCharacters)
+    this.#maxCharacters = options.maxCharacters
     this.session = new LegacySession(options.surface, caller, (message) =>
-      this.streams.announce(JSON.stringify(message)),
+      this.#streams?.announce(JSON.stringify(message)),
     )
+  }
+
+  get streams(): SessionStreams {
+    this.#streams ??= new SessionStreams(this.id, this.#maxCharacters)
+    return this.#streams
   }
 
   /** Distinguishes the clients of one caller: without tokens, all clients are one caller. */
@@ -48,7 +55,7 @@ export class HttpSession {
 
   /** True if nothing would be lost but the session itself. */
   get isIdle(): boolean {
-    return this.streams.size === 0 && this.session.running.size === 0
+    return (this.#streams?.size ?? 0) === 0 && this.session.running.size === 0
   }
 
   /** Receives the messages of a `POST`. */
@@ -117,10 +124,10 @@ export class PostReply implements Outlet {
 
   #end(status: number, body: Body, headers?: RpcError['headers']): void {
     this.#unanswered--
-    const { id, streams } = this.#session
     if (this.#stream === undefined && !this.#isBatch)
-      return this.#reply.answer(status, body, { ...headers, 'mcp-session-id': id })
+      return this.#reply.answer(status, body, { ...headers, 'mcp-session-id': this.#session.id })
     const stream = this.openStream()
+    const { streams } = this.#session
     streams.send(stream, toText(body))
     if (this.#unanswered === 0) streams.finish(stream)
   }

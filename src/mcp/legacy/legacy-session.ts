@@ -18,7 +18,6 @@ import { QuestionsToClient } from './questions-to-client.ts'
 /** The context of a request in a 2025 connection. */
 export interface LegacyExchange extends Exchange {
   readonly session: LegacySession
-  readonly questions: QuestionsToClient
   /** For questions to the client. */
   readonly outlet: Outlet
 }
@@ -45,9 +44,10 @@ export class LegacySession {
   /** The lowest level of log entries that are sent. */
   level: LogLevel = 'debug'
   readonly #surface: Surface
-  readonly #questions = new QuestionsToClient()
   readonly #unsubscribe: () => void
-  /** Callers by the URI that they subscribed to; created when needed, because most sessions have none. */
+  /** Created when needed, like the subscriptions: most sessions have none. */
+  #questions: QuestionsToClient | undefined
+  /** Callers by the URI that they subscribed to. */
   #subscriptions: Map<string, Caller> | undefined
 
   /** `announce` sends a message that belongs to no request. */
@@ -59,6 +59,11 @@ export class LegacySession {
       const hasParams = announcement.kind === 'updated'
       announce({ jsonrpc: '2.0', method, ...(hasParams && { params }) })
     })
+  }
+
+  get questions(): QuestionsToClient {
+    this.#questions ??= new QuestionsToClient()
+    return this.#questions
   }
 
   begin({ revision, client, clientName }: Handshake): void {
@@ -76,7 +81,7 @@ export class LegacySession {
         if (message.method === 'notifications/cancelled') this.running.cancel(message.params)
         return
       case 'response':
-        return this.#questions.receive(message)
+        return this.#questions?.receive(message)
     }
   }
 
@@ -96,7 +101,7 @@ export class LegacySession {
   /** Cancels what is running; nothing is sent any more. */
   close(): void {
     this.#unsubscribe()
-    this.#questions.close()
+    this.#questions?.close()
     this.running.close()
   }
 
@@ -113,7 +118,6 @@ export class LegacySession {
       requestState: params.requestState,
       ...(headers && { headers }),
       session: this,
-      questions: this.#questions,
       outlet,
     }
     serveRequest(this.#surface, legacyEra, request, exchange, outlet)
