@@ -80,6 +80,31 @@ export const documentedDifferences: readonly DocumentedDifference[] = [
           isError(sdk, -32600, /^Invalid Request: Server already initialized$/))),
   },
   {
+    name: 'a notification called initialize opens nothing and is not refused',
+    reason: 'It is no request. The SDK takes it for a handshake, which then has no answer.',
+    explains: ({ sent, ours, sdk }) =>
+      sent.includes('initialize') &&
+      (ours.status === 202 || isError(ours, -32000, /Mcp-Session-Id header is required/)) &&
+      (sdk.status === 202 || isError(sdk, -32600, /^Invalid Request: Server already initialized$/)),
+  },
+  {
+    name: 'an answer with a field method is an answer',
+    reason: 'The SDK drops it; here the capability that asked validates its answers.',
+    explains: ({ era, sent, ours, sdk }) =>
+      era === 'modern' &&
+      sent.includes('inputResponses') &&
+      ours.messages[0]?.result?.resultType === 'complete' &&
+      sdk.messages[0]?.result?.resultType === 'input_required',
+  },
+  {
+    name: 'the URIs of a subscription are limited',
+    reason: 'They are kept as long as it is open.',
+    explains: ({ sent, ours, sdk }) =>
+      sent.length > 64 * 1024 &&
+      isError(ours, -32602, /^notifications must be a subscription filter$/) &&
+      sdk.messages[0]?.method === 'notifications/subscriptions/acknowledged',
+  },
+  {
     name: 'initialize in a session that does not exist is 404',
     reason:
       'As every other request in it. A client that gets 404 has to begin again without the id of a session.',

@@ -87,6 +87,9 @@ export const oddRequests: Readonly<Record<string, readonly RawRequest[]>> = {
     modern('subscriptions/listen', { notifications: { toolsListChanged: true } }),
     modern('subscriptions/listen', { notifications: { resourceSubscriptions: ['fuzz://fixed'] } }),
     modern('subscriptions/listen'),
+    modern('subscriptions/listen', {
+      notifications: { resourceSubscriptions: ['x'.repeat(70_000)] },
+    }),
   ],
   'revisions in a handshake': [
     '2025-11-25',
@@ -118,6 +121,17 @@ export const oddRequests: Readonly<Record<string, readonly RawRequest[]>> = {
     outsideSession(handshake({ clientInfo: {} })),
     inSession(handshake({ clientInfo: {} })),
     outsideSession({ jsonrpc: '2.0', id: 1, method: 'initialize' }),
+  ],
+  'a handshake without an id': [
+    inSession({ jsonrpc: '2.0', method: 'initialize', params: anInitialize().params }),
+    outsideSession({ jsonrpc: '2.0', method: 'initialize', params: anInitialize().params }),
+  ],
+  'an answer that looks like a request': [
+    modern('tools/call', {
+      ...call('confirm'),
+      inputResponses: { sure: { method: 'x', action: 'accept' } },
+      ...withMeta('clientCapabilities', { elicitation: {} }),
+    }),
   ],
   'a second handshake': [
     inSession(anInitialize(1)),
