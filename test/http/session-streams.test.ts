@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { defineTool, definitionSource, z } from '../../src/index.ts'
 import { aWhile, eventually } from '../support/eventually.ts'
 import { toLegacyHeaders } from '../support/legacy-request.ts'
@@ -94,6 +94,24 @@ test('DELETE cancels the running calls of a session and ends their streams', asy
   expect(textsOf(frames)).toEqual([])
   expect(await listening.text()).toBe('')
   expect(abortedCalls).toEqual([0])
+})
+
+test('an answer that was delivered is kept for a minute, and not for ever', async () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { url, session, finishers, finish } = await serveHeld()
+  const stream = await post(url, callIn(session))
+  await eventually(() => expect(finishers).toHaveLength(1))
+  finish(0, 'done')
+  const [{ id = '' } = {}] = await framesUntilEnd(stream)
+
+  vi.advanceTimersByTime(61_000)
+  const soon = await resume(url, session, id)
+  vi.advanceTimersByTime(61_000)
+  const late = await resume(url, session, id)
+
+  expect(textsOf(await framesUntilEnd(soon))).toEqual(['answer'])
+  expect(late.status).toBe(400)
 })
 
 test('a cancelled call is not answered, on its stream or when that is resumed', async () => {

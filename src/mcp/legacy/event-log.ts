@@ -10,7 +10,7 @@ export interface LoggedEvent {
 /** The last events of the streams of a 2025 session, for a client that reconnects with `Last-Event-ID`. */
 export class EventLog {
   readonly #maxCharacters: () => number
-  readonly #events: LoggedEvent[] = []
+  #events: LoggedEvent[] = []
   #nextId = 0
   #size = 0
 
@@ -31,6 +31,12 @@ export class EventLog {
 
   find(id: string): LoggedEvent | undefined {
     return this.#events.find((event) => String(event.id) === id)
+  }
+
+  /** Drops the events of a stream. */
+  forget(stream: number): void {
+    this.#events = this.#events.filter((event) => event.stream !== stream)
+    this.#size = this.#events.reduce((size, { text }) => size + text.length, 0)
   }
 
   /** The later events of the same stream, oldest first. */

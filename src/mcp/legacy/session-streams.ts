@@ -18,6 +18,10 @@ export class SessionStreams {
   readonly #connected = new Map<number, EventStream>()
   /** Streams with requests that are not answered yet, connected or not. */
   readonly #unfinished = new Set<number>()
+  /** Streams that ended while their client was connected, so that it hardly needs them again. */
+  #delivered: number[] = []
+  /** Those that `forgetDelivered` will forget next. */
+  #outdated: number[] = []
   /** Created with the first stream: most sessions need none. */
   #log: EventLog | undefined
   #nextStream = standaloneStream + 1
@@ -67,8 +71,18 @@ export class SessionStreams {
   /** Ends a stream whose requests are all answered. */
   finish(stream: number): void {
     this.#unfinished.delete(stream)
-    this.#connected.get(stream)?.end()
+    const connection = this.#connected.get(stream)
+    if (!connection) return
+    connection.end()
     this.#connected.delete(stream)
+    this.#delivered.push(stream)
+  }
+
+  /** Forgets the streams that were delivered before the previous call of this method. */
+  forgetDelivered(): void {
+    for (const stream of this.#outdated) this.#log?.forget(stream)
+    this.#outdated = this.#delivered
+    this.#delivered = []
   }
 
   /** The event that a client received last; `undefined` if it is not known. */

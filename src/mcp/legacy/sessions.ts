@@ -203,6 +203,7 @@ export class LegacySessions {
     const idleSince = this.#now() - maxIdleMs
     for (const session of this.#sessions.values())
       if (session.isIdle && session.lastSeen < idleSince) this.#close(session)
+      else session.tidy()
   }
 }
 
