@@ -44,7 +44,7 @@ export class NodeServer {
         joinDuplicateHeaders: true,
       },
       (request, response) => {
-        const reply = new NodeReply(response)
+        const reply = new NodeReply(response, onError)
         const fail = (error: unknown) => {
           onError(error)
           reply.answer(500, toErrorBody({ code: codes.internal, message: 'Internal error' }))
