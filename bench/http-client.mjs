@@ -1,6 +1,7 @@
+import { setTimeout } from 'node:timers/promises'
 import { commands } from './commands.mjs'
 import { findFreePort, startProcess, waitUntilListening } from './processes.mjs'
-import { handshake, toAnswer, toHeaders, toMessage } from './requests.mjs'
+import { handshake, isChecking, toAnswer, toHeaders, toMessage } from './requests.mjs'
 
 /**
  * Starts a contestant on a free port, and returns functions for single requests. Load comes from
@@ -34,7 +35,11 @@ export const startHttp = async (row, { flags = [], channel } = {}) => {
     },
     ask: async (session) => {
       const headers = toHeaders({ ...row, session })
-      return toAnswer(await (await post(headers, { ...toMessage(row), id: 1 })).text())
+      const askOnce = async () =>
+        toAnswer(await (await post(headers, { ...toMessage(row), id: 1 })).text())
+      let answer = await askOnce()
+      for (; isChecking(answer); answer = await askOnce()) await setTimeout(1000)
+      return answer
     },
   }
 }
