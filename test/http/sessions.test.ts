@@ -207,12 +207,13 @@ describe('sessions per caller are limited', () => {
 
   test('one over the limit is refused while all are in use', async () => {
     const { url } = await serveHere(guardedOptions)
-    const streams = new AbortController()
-    onTestFinished(() => streams.abort())
     const sessionIds: string[] = []
+    // Kept until the end: a response that is garbage-collected closes its connection.
+    const streams: Response[] = []
+    onTestFinished(() => Promise.all(streams.map(({ body }) => body?.cancel())).then(() => {}))
     for (let count = 0; count < sessionLimits.perCaller; count++) {
       const session = await initializeSession(url, ann)
-      await listenIn(url, session, ann, streams.signal)
+      streams.push(await listenIn(url, session, ann))
       sessionIds.push(session)
     }
 
