@@ -176,11 +176,12 @@ describe('a session ends', () => {
     vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
     const { url } = await serveHere(guardedOptions)
     const session = await initializeSession(url, ann)
-    await listenIn(url, session, ann)
+    const stream = await listenIn(url, session, ann)
 
     vi.advanceTimersByTime(maxIdleMs + 120_000)
 
     expect((await post(url, listIn(session), ann)).status).toBe(200)
+    expect(stream.status).toBe(200)
   })
 })
 
