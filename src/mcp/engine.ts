@@ -24,6 +24,8 @@ export interface Outlet {
   send(message: object): void
   succeed(body: Body): void
   fail(error: RpcError, body: string): void
+  /** The client cancelled the request: it gets no answer. */
+  abandon?(): void
 }
 
 /**

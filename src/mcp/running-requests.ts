@@ -9,7 +9,7 @@ import { codes, RpcError } from './rpc-error.ts'
  * results, and a cancellation could stop the wrong one.
  */
 export class RunningRequests {
-  readonly #running = new Map<RequestId, Cancellation>()
+  readonly #running = new Map<RequestId, RunningOutlet>()
 
   get size(): number {
     return this.#running.size
@@ -19,31 +19,32 @@ export class RunningRequests {
     return this.#running.has(id)
   }
 
-  begin(id: RequestId): Cancellation {
-    const cancellation = new Cancellation()
-    this.#running.set(id, cancellation)
-    return cancellation
+  begin(id: RequestId, outlet: RunningOutlet): void {
+    this.#running.set(id, outlet)
   }
 
   /** `notifications/cancelled`: a cancelled request gets no answer. */
   cancel({ requestId }: Params): void {
     const id = requestId as RequestId
-    this.#running.get(id)?.cancel('The client cancelled the request.')
+    const outlet = this.#running.get(id)
+    outlet?.cancellation.cancel('The client cancelled the request.')
     this.#running.delete(id)
+    outlet?.abandon()
   }
 
-  isRunning(id: RequestId, cancellation: Cancellation): boolean {
-    return this.#running.get(id) === cancellation
+  isRunning(id: RequestId, outlet: RunningOutlet): boolean {
+    return this.#running.get(id) === outlet
   }
 
   /** Returns whether the request was still running. */
-  end(id: RequestId, cancellation: Cancellation): boolean {
-    return this.isRunning(id, cancellation) && this.#running.delete(id)
+  end(id: RequestId, outlet: RunningOutlet): boolean {
+    return this.isRunning(id, outlet) && this.#running.delete(id)
   }
 
   /** Cancels all requests; none of them is answered. */
   close(): void {
-    for (const cancellation of this.#running.values()) cancellation.cancel('The connection ended.')
+    for (const { cancellation } of this.#running.values())
+      cancellation.cancel('The connection ended.')
     this.#running.clear()
   }
 }
@@ -53,25 +54,29 @@ export class RunningOutlet implements Outlet {
   readonly #running: RunningRequests
   readonly #id: RequestId
   readonly #outlet: Outlet
-  readonly cancellation: Cancellation
+  readonly cancellation = new Cancellation()
 
   constructor(running: RunningRequests, id: RequestId, outlet: Outlet) {
     this.#running = running
     this.#id = id
     this.#outlet = outlet
-    this.cancellation = running.begin(id)
+    running.begin(id, this)
   }
 
   send(message: object): void {
-    if (this.#running.isRunning(this.#id, this.cancellation)) this.#outlet.send(message)
+    if (this.#running.isRunning(this.#id, this)) this.#outlet.send(message)
   }
 
   succeed(body: Body): void {
-    if (this.#running.end(this.#id, this.cancellation)) this.#outlet.succeed(body)
+    if (this.#running.end(this.#id, this)) this.#outlet.succeed(body)
   }
 
   fail(error: RpcError, body: string): void {
-    if (this.#running.end(this.#id, this.cancellation)) this.#outlet.fail(error, body)
+    if (this.#running.end(this.#id, this)) this.#outlet.fail(error, body)
+  }
+
+  abandon(): void {
+    this.#outlet.abandon?.()
   }
 }
 

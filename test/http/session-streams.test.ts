@@ -114,6 +114,20 @@ test('an answer that was delivered is kept for a minute, and not for ever', asyn
   expect(late.status).toBe(400)
 })
 
+test('a batch whose other calls are answered ends, although one was cancelled', async () => {
+  const { url, session, finishers, finish } = await serveHeld()
+  const batch = ['kept', 'cancelled'].map((id) => JSON.parse(callIn(session, id).body))
+  const stream = await post(url, { ...callIn(session), body: JSON.stringify(batch) })
+  await eventually(() => expect(finishers).toHaveLength(2))
+
+  const params = { requestId: 'cancelled' }
+  const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+  await post(url, { ...callIn(session), body: JSON.stringify(message) })
+  finish(0, 'done')
+
+  expect(textsOf(await framesUntilEnd(stream))).toEqual(['answer'])
+})
+
 test('a cancelled call is not answered, on its stream or when that is resumed', async () => {
   const { url, session, signal, finishers, finish, abortedCalls } = await serveHeld()
   const connection = new AbortController()

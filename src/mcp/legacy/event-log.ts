@@ -33,9 +33,9 @@ export class EventLog {
     return this.#events.find((event) => String(event.id) === id)
   }
 
-  /** Drops the events of a stream. */
-  forget(stream: number): void {
-    this.#events = this.#events.filter((event) => event.stream !== stream)
+  /** Drops the events of some streams. */
+  forget(streams: ReadonlySet<number>): void {
+    this.#events = this.#events.filter(({ stream }) => !streams.has(stream))
     this.#size = this.#events.reduce((size, { text }) => size + text.length, 0)
   }
 

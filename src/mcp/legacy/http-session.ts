@@ -122,6 +122,18 @@ export class PostReply implements Outlet {
     else this.#end(200, body)
   }
 
+  /**
+   * The stream of a call that was cancelled stays open until its client closes it: clients ask again and again for the
+   * rest of a stream that ends without an answer.
+   */
+  abandon(): void {
+    this.#unanswered--
+    if (this.#unanswered > 0) return
+    const stream = this.openStream()
+    if (this.#isBatch) this.#session.streams.finish(stream)
+    else this.#session.streams.abandon(stream)
+  }
+
   openStream(): number {
     this.#stream ??= this.#session.streams.open(this.#reply, this.#session.session.revision)
     return this.#stream

@@ -18,10 +18,10 @@ export class SessionStreams {
   readonly #connected = new Map<number, EventStream>()
   /** Streams with requests that are not answered yet, connected or not. */
   readonly #unfinished = new Set<number>()
-  /** Streams that ended while their client was connected, so that it hardly needs them again. */
-  #delivered: number[] = []
+  /** Streams that are hardly needed again: the client was connected at their end, or cancelled the call. */
+  #delivered = new Set<number>()
   /** Those that `forgetDelivered` will forget next. */
-  #outdated: number[] = []
+  #outdated: ReadonlySet<number> = new Set()
   /** Created with the first stream: most sessions need none. */
   #log: EventLog | undefined
   #nextStream = standaloneStream + 1
@@ -75,14 +75,20 @@ export class SessionStreams {
     if (!connection) return
     connection.end()
     this.#connected.delete(stream)
-    this.#delivered.push(stream)
+    this.#delivered.add(stream)
+  }
+
+  /** Nothing more will be sent on a stream, which stays open. */
+  abandon(stream: number): void {
+    this.#delivered.add(stream)
   }
 
   /** Forgets the streams that were delivered before the previous call of this method. */
   forgetDelivered(): void {
-    for (const stream of this.#outdated) this.#log?.forget(stream)
+    for (const stream of this.#outdated) this.#unfinished.delete(stream)
+    if (this.#outdated.size > 0) this.#log?.forget(this.#outdated)
     this.#outdated = this.#delivered
-    this.#delivered = []
+    this.#delivered = new Set()
   }
 
   /** The event that a client received last; `undefined` if it is not known. */
