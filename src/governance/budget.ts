@@ -55,15 +55,25 @@ function toAccount({ per }: Budget, { caller, capability, address }: Call): stri
 }
 
 function toWindow({ window }: Budget, call: Call, now: number): string {
-  const day = new Date(now).toISOString().slice(0, 10)
   switch (window) {
     case 'call':
       return call.id
     case 'day':
-      return day
+      return toDay(now)
     case 'month':
-      return day.slice(0, 7)
+      return toDay(now).slice(0, 7)
   }
+}
+
+const msPerDay = 86_400_000
+let latestDay = { number: Number.NaN, text: '' }
+
+/** The date in UTC. Cached: `toISOString` would take longer than the rest of the check. */
+function toDay(now: number): string {
+  const number = Math.floor(now / msPerDay)
+  if (number !== latestDay.number)
+    latestDay = { number, text: new Date(now).toISOString().slice(0, 10) }
+  return latestDay.text
 }
 
 export function toNotice({ budget, after, state }: BudgetBalance): Notice {

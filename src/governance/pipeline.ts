@@ -26,7 +26,12 @@ import { limitConcurrency } from './steps/limit-concurrency.ts'
 import { limitTime } from './steps/limit-time.ts'
 import { type OnOperatorFailure, recordAudit } from './steps/record-audit.ts'
 import { redactOutcome, redactSecrets } from './steps/redact-secrets.ts'
-import { type RepeatWindows, replayRepeats, requireKey } from './steps/replay-repeats.ts'
+import {
+  type RepeatWindows,
+  replayRepeats,
+  requireKey,
+  unlessRepeated,
+} from './steps/replay-repeats.ts'
 import { type ApprovalTimes, requireApproval } from './steps/require-approval.ts'
 import { spendBudget } from './steps/spend-budget.ts'
 import type { Next } from './steps/step.ts'
@@ -85,8 +90,8 @@ export function createPipeline(governance: Governance): Pipeline {
     checkInput,
     only(requiresKey, requireKey),
     only(writes, replayRepeats(ledger, windows)), // a replay is not charged and needs no second approval
-    only(mayDependOnTime, checkClock(clock, windows)), // after replays, which are safe at any time
-    only(hasBudgets, spendBudget(ledger)), // before the approval, which a budget may require
+    only(mayDependOnTime, unlessRepeated(checkClock(clock, windows), ledger, windows)), // replays are safe at any time
+    only(hasBudgets, unlessRepeated(spendBudget(ledger), ledger, windows)), // before the approval, which a budget may require
     only(
       mayNeedApproval,
       requireApproval({

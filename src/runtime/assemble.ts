@@ -34,6 +34,7 @@ import { InFlight } from './in-flight.ts'
 import { Routing } from './intents/intent-routing.ts'
 import { isCodeCurrent } from './modules/load-modules.ts'
 import { type Mount, Mounts } from './mounts.ts'
+import { createNewId } from './new-id.ts'
 import type { PlacedSource } from './placed-source.ts'
 import {
   type ApproverCredential,
@@ -161,7 +162,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       catalog,
       govern,
       states: createRequestStates(requestStateKey, clock.now),
-      newId: randomUUID,
+      newId: createNewId(clock.now),
       requiresToken: requiresToken(path),
       subscriptions,
     })

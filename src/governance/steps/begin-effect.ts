@@ -7,8 +7,9 @@ import { expireApproval } from '../expire-approval.ts'
 import { refused } from '../failures.ts'
 import type { Clock, Ledger, LedgerWriter, RunEnd } from '../ledger.ts'
 import { internalError } from '../to-failure.ts'
+import { noteEnd } from './check.ts'
 import { cancelled } from './limit-time.ts'
-import { findRepeat, type RepeatWindows } from './replay-repeats.ts'
+import { findRepeat, type RepeatWindows, repeatsStep, replayStored } from './replay-repeats.ts'
 import { approvalInvalid, ledgerUnavailable } from './require-approval.ts'
 import type { Next, Step } from './step.ts'
 
@@ -29,13 +30,16 @@ async function runRecorded(
   next: Next,
 ): Promise<Outcome> {
   const { now } = ledger.clock
-  let earlyOutcome: Outcome | undefined
+  let stop: Stop | undefined
   try {
-    earlyOutcome = await ledger.write((writer) => begin(writer, call, windows, ledger.clock))
+    stop = await ledger.write((writer) => begin(writer, call, windows, ledger.clock))
   } catch (error) {
-    return ledgerUnavailable(error)
+    stop = await stopUnwritten(ledger, windows, call, error)
   }
-  if (earlyOutcome) return earlyOutcome
+  if (stop) {
+    noteEnd(call, stop.by, stop.ends)
+    return stop.ends
+  }
   if (call.cancellation.cancelled) {
     // Cancelled during the commit: nothing has run yet, so undo the record.
     await writeWithRetry(ledger, (writer) => undo(writer, call, now()))
@@ -55,28 +59,35 @@ async function runRecorded(
 const needsLedger = ({ capability, plan }: Call): boolean =>
   capability.effects.writes || plan.approvalId !== undefined || (plan.charges?.length ?? 0) > 0
 
+/** Why a call does not begin, and the step that says so. */
+interface Stop {
+  readonly ends: Outcome
+  readonly by: string
+}
+
 function begin(
   writer: LedgerWriter,
   call: Call,
   windows: RepeatWindows,
   clock: Clock,
-): Outcome | undefined {
+): Stop | undefined {
   const at = clock.now()
   const { id, caller, capability, idempotencyKey, plan } = call
   const repeat = capability.effects.writes ? findRepeat(writer, call, windows, clock) : undefined
-  if (repeat) return repeat
+  if (repeat) return { ends: repeat, by: repeatsStep }
   const charges = plan.charges ?? []
   for (const { account, window, amount, unit, ceiling } of charges) {
     const remaining = roundAmount(ceiling - writer.spent(account, window))
     if (amount <= remaining) continue
     const available = Math.max(0, remaining)
     const message = `${capability.name} is over its budget: ${available} ${unit} are left, and it needs ${amount}.`
-    return refused('budget_exceeded', message, { details: { unit, left: available } })
+    const ends = refused('budget_exceeded', message, { details: { unit, left: available } })
+    return { ends, by: 'budget' }
   }
   if (plan.approvalId !== undefined) {
     const approval = writer.approval(plan.approvalId)
     if (approval?.state !== 'approved' || expireApproval(writer, approval, at))
-      return approvalInvalid(call)
+      return { ends: approvalInvalid(call), by: 'approval' }
     writer.decideApproval(plan.approvalId, { state: 'used', at })
   }
   writer.beginRun({
@@ -93,6 +104,23 @@ function begin(
     writer.charge(account, window, amount)
   writer.append(toBeginEntry(call, at))
   return undefined
+}
+
+/** Nothing can begin, for example because the disk is full; but an earlier result can still be replayed. */
+async function stopUnwritten(
+  ledger: Ledger,
+  windows: RepeatWindows,
+  call: Call,
+  error: unknown,
+): Promise<Stop> {
+  try {
+    const { writes } = call.capability.effects
+    const repeat = writes ? findRepeat(ledger.read, call, windows, ledger.clock) : undefined
+    if (repeat) return await replayStored(ledger, repeat)
+  } catch {
+    // It cannot be read either.
+  }
+  return { ends: ledgerUnavailable(error), by: 'begin' }
 }
 
 /** A budget per call is checked but not stored: its window ends with the call. */

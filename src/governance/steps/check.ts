@@ -20,27 +20,36 @@ export type CheckMode = 'enforce' | 'observe' | 'explain'
 /** The call goes on (unchanged, or as a new one), or ends here. */
 export type Verdict =
   | { readonly passes: Call; readonly note?: string }
-  /** `continuesAs` replaces the call when policy is only observed or explained. */
-  | { readonly ends: Outcome; readonly continuesAs?: Call }
+  | {
+      readonly ends: Outcome
+      /** Replaces the call when policy is only observed or explained. */
+      readonly continuesAs?: Call
+      /** Name of the step that has decided, if it is another one. */
+      readonly by?: string
+    }
 
 /** Records the verdict for the audit. Returns the call that goes on, or the outcome that ends it. */
 export function applyVerdict(
-  { name: step }: Check,
+  { name }: Check,
   mode: CheckMode,
   call: Call,
   verdict: Verdict,
 ): Call | Outcome {
   const observes = mode === 'observe'
-  const { decisions } = call.auditTrail
   if ('passes' in verdict) {
     const { passes, note } = verdict
-    if (note !== undefined && !observes) decisions.push({ step, decision: 'allowed', note })
+    if (note !== undefined && !observes)
+      call.auditTrail.decisions.push({ step: name, decision: 'allowed', note })
     return passes
   }
-  const { ends, continuesAs = call } = verdict
-  if (ends.kind === 'done') return ends
-  decisions.push({ step, ...toDecision(ends, observes) })
-  return observes ? continuesAs : ends
+  const { ends, continuesAs = call, by = name } = verdict
+  noteEnd(call, by, ends, observes)
+  return observes && ends.kind !== 'done' ? continuesAs : ends
+}
+
+/** Records for the audit which step has ended a call. A replay is none of the decisions. */
+export function noteEnd(call: Call, step: string, ends: Outcome, observes = false): void {
+  if (ends.kind !== 'done') call.auditTrail.decisions.push({ step, ...toDecision(ends, observes) })
 }
 
 const toDecision = (ends: Asking | Failed, observes: boolean) =>

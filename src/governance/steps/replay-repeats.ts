@@ -3,7 +3,7 @@ import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { digestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
 import type { Clock, Ledger, LedgerReader, Run } from '../ledger.ts'
-import type { Check } from './check.ts'
+import type { Check, Verdict } from './check.ts'
 
 export interface RepeatWindows {
   /** Milliseconds for which an idempotency key is remembered. */
@@ -14,9 +14,16 @@ export interface RepeatWindows {
 
 const maxKeyLength = 255
 
-/** Replays the outcome of a used idempotency key, and refuses likely duplicates. */
+/** Step name in the audit and in explanations. */
+export const repeatsStep = 'repeats'
+
+/**
+ * Replays the outcome of a used idempotency key, and refuses likely duplicates. Looks now only if the call may
+ * need an approval: the transaction that begins the run looks anyway, and an earlier look costs as much as all
+ * checks together.
+ */
 export const replayRepeats = (ledger: Ledger, windows: RepeatWindows): Check => ({
-  name: 'repeats',
+  name: repeatsStep,
   enforcedWhenObserving: true,
   decide(call, mode) {
     const { capability, idempotencyKey } = call
@@ -31,12 +38,36 @@ export const replayRepeats = (ledger: Ledger, windows: RepeatWindows): Check => 
           `An idempotency key has 1 to ${maxKeyLength} characters.`,
         ),
       }
-    const repeat = findRepeat(ledger.read, call, windows, ledger.clock)
+    const looksNow = mode === 'explain' || capability.rules.approval
+    const repeat = looksNow ? findRepeat(ledger.read, call, windows, ledger.clock) : undefined
     if (!repeat) return { passes: call }
-    // A result is on disk before it is sent, also when a repeat asks for it first.
-    return mode === 'explain' ? { ends: repeat } : ledger.flushed().then(() => ({ ends: repeat }))
+    return mode === 'explain' ? { ends: repeat } : replayStored(ledger, repeat)
   },
 })
+
+/**
+ * A check that only new calls must pass: before it refuses a call, or has a human asked about it, it looks for
+ * an earlier one.
+ */
+export const unlessRepeated = (check: Check, ledger: Ledger, windows: RepeatWindows): Check => ({
+  ...check,
+  decide(call, mode) {
+    const verdict = check.decide(call, mode)
+    if (verdict instanceof Promise || mode !== 'enforce' || passesUnasked(verdict)) return verdict
+    if (!call.capability.effects.writes) return verdict
+    const repeat = findRepeat(ledger.read, call, windows, ledger.clock)
+    return repeat ? replayStored(ledger, repeat) : verdict
+  },
+})
+
+const passesUnasked = (verdict: Verdict): boolean =>
+  'passes' in verdict && verdict.passes.plan.approvalReason === undefined
+
+/** A result is on disk before it is sent, also when a repeat asks for it first. */
+export async function replayStored(ledger: Ledger, repeat: Outcome) {
+  await ledger.flushed()
+  return { ends: repeat, by: repeatsStep }
+}
 
 /** Refuses a write without the required idempotency key. */
 export const requireKey: Check = {
@@ -48,7 +79,7 @@ export const requireKey: Check = {
   },
 }
 
-/** Checked early, to refuse before asking for approval, and again in the transaction of the run. */
+/** The outcome of an earlier call that this one repeats, or why it must not run. */
 export function findRepeat(
   reader: LedgerReader,
   call: Call,

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Call } from '../../capability/call.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Explanation } from '../../governance/explain.ts'
@@ -120,7 +120,7 @@ export class Routing {
       find: (name) => surface.projection.findInner(source.id, name),
       run: surface.run,
       govern: this.#parts.govern,
-      newId: randomUUID,
+      newId: surface.newId,
     })
   }
 }

@@ -36,6 +36,7 @@ export class LedgerTables implements LedgerWriter {
   readonly #begun = new Map<string, SealedRun>()
   readonly #spending: SpendingAccounts
   #dataVersion = 0
+  #isRefreshed = false
   #hasRunStatement: Statement<object> | undefined
 
   constructor(options: TableOptions) {
@@ -56,6 +57,16 @@ export class LedgerTables implements LedgerWriter {
     const dataVersion = readDataVersion(this.#options.database)
     if (dataVersion !== this.#dataVersion) this.#spending.forget()
     this.#dataVersion = dataVersion
+  }
+
+  /** The same at most once per turn of the event loop, for reads that a transaction repeats. */
+  refreshOncePerTurn(): void {
+    if (this.#isRefreshed) return
+    this.#isRefreshed = true
+    setImmediate(() => {
+      this.#isRefreshed = false
+    })
+    this.refresh()
   }
 
   /** Runs at the end of each transaction, and of each savepoint. */

@@ -15,7 +15,7 @@ export function guardReader(reader: LedgerTables, guard: DamageGuard): LedgerRea
     runs: (state, limit) => guard.attempt(() => reader.runs(state, limit)),
     spent: (account, window) =>
       guard.attempt(() => {
-        reader.refresh()
+        reader.refreshOncePerTurn()
         return reader.spent(account, window)
       }),
     approval: (id) => guard.attempt(() => reader.approval(id)),
