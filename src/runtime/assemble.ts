@@ -126,12 +126,15 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const mounts = new Mounts({ open: openMount, onError })
   const governance: Omit<Governance, 'settings'> = {
     ledger,
-    onOperatorFailure: ({ id, capability, failure }) =>
-      onOperatorFailure({
-        id,
-        capability,
-        failure: { ...failure, cause: redact(failure.cause ?? '') },
-      }),
+    onOperatorFailure({ id, capability, failure }) {
+      const redacted = { ...failure, cause: redact(failure.cause ?? '') }
+      try {
+        onOperatorFailure({ id, capability, failure: redacted })
+      } catch (error) {
+        // The outcome of the call stays what it is.
+        onOperationalError(error)
+      }
+    },
     newId: randomUUID,
     compare: (name, former, present) => mounts.compare(name, former, present),
     isCodeCurrent,

@@ -57,3 +57,29 @@ test('an unknown tool is an RpcError', async () => {
   expect(error).toMatchObject({ code: -32602, message: 'Unknown tool: pray' })
   await bridge.close()
 })
+
+test('an onOperatorFailure that throws is reported, and the call keeps its failure', async () => {
+  const reported: unknown[] = []
+  const thrown = new Error('the pager is down')
+  const broken = defineTool({
+    name: 'broken',
+    description: 'Returns something else than it declares.',
+    category: 'read',
+    schema: z.object({}),
+    outputSchema: z.object({ total: z.number() }),
+    execute: () => ({ total: 'many' }) as never,
+  })
+  const bridge = createDrawbridge({
+    sources: [definitionSource([broken])],
+    onOperatorFailure: () => {
+      throw thrown
+    },
+    onOperationalError: (error) => reported.push(error),
+  })
+
+  const result = await bridge.call('broken', {})
+
+  expect(result._meta?.['dev.drawbridge/failure']).toMatchObject({ code: 'invalid_output' })
+  expect(reported).toEqual([thrown])
+  await bridge.close()
+})

@@ -10,7 +10,7 @@ import { guardReader } from './damage/guarded-reader.ts'
 import { readKeyHashes, SeenKeys } from './damage/seen-keys.ts'
 import { ExecutionTable } from './execution-table.ts'
 import { JobQueue, type Work } from './jobs/job-queue.ts'
-import { LogFlush, type SyncFile } from './jobs/log-flush.ts'
+import { type SyncFile, WriteAheadLog } from './jobs/write-ahead-log.ts'
 import { rollBack, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
 import { type LedgerFile, openLedgerFile } from './open-ledger-file.ts'
@@ -50,11 +50,6 @@ const retryMs = 1000
 /** Events after which the table of executions is updated from the chain. */
 const maxEventsBehind = 256
 const purgeIntervalMs = 60_000
-/** A checkpoint is made after this many commits, or earlier when the log has this many bytes. */
-const commitsPerCheckpoint = 256
-const maxLogBytes = 16_777_216
-/** How often the size of the log is looked at. */
-const commitsPerLook = 8
 
 /** The ledger in one SQLite file that several processes may share. */
 export class SqliteLedger implements Ledger {
@@ -76,11 +71,10 @@ export class SqliteLedger implements Ledger {
   readonly #seenKeys: SeenKeys
   #check: BackgroundCheck | undefined
   #retention: Pick<LedgerOptions, 'keepRunsMs' | 'keepExecutionsMs'>
-  /** Absent for a store in memory, and for a damaged one. */
-  #log: LogFlush | undefined
+  /** Absent until the first commit. */
+  #log: WriteAheadLog | undefined
   #timer: NodeJS.Timeout | undefined
   #purgedAt = 0
-  #commitsSinceCheckpoint = 0
   #closing: Promise<void> | undefined
   #isClosed = false
 
@@ -128,7 +122,7 @@ export class SqliteLedger implements Ledger {
           this.#purge()
         }),
       runInSavepoint: (work) => this.#runInSavepoint(work),
-      flush: () => this.#flushLog(),
+      flush: () => this.#log?.flush(),
     })
     this.read = guardReader(this.#tables, this.#guard)
     this.clock = new LedgerClock(this.damage ? undefined : this.#database, clocks, {
@@ -204,20 +198,16 @@ export class SqliteLedger implements Ledger {
 
   /** The first commit of this process. SQLite flushes it, with the directory entry of a new log. */
   #register(): void {
-    const { file, process, syncFile } = this.#options
-    this.#database.exec('pragma synchronous = full')
+    const database = this.#database
+    const guard = this.#guard
+    database.exec('pragma synchronous = full')
     this.#commit(() => {
       this.#processes.register()
-      this.#guard.openWitness(process.processId, (id) => this.#processes.isOrphan(id))
+      guard.openWitness(this.#options.process.processId, (id) => this.#processes.isOrphan(id))
     })
-    this.#guard.attempt(() => this.#guard.confirm(this.#guard.latest))
-    // From now on, commits are flushed here, and SQLite flushes only for checkpoints.
-    this.#database.exec('pragma synchronous = normal')
-    this.#database.exec('pragma busy_timeout = 5000')
-    // Checkpoints are made here, so that the guard knows when the file changes.
-    this.#database.exec('pragma wal_autocheckpoint = 0')
-    this.#database.exec(`pragma journal_size_limit = ${maxLogBytes}`)
-    if (file !== ':memory:') this.#log = new LogFlush(file, syncFile)
+    guard.attempt(() => guard.confirm(guard.latest))
+    database.exec('pragma busy_timeout = 5000')
+    this.#log = new WriteAheadLog({ ...this.#options, database, guard })
   }
 
   readonly #onDamage = (error: StorageError): void => {
@@ -293,22 +283,18 @@ export class SqliteLedger implements Ledger {
     this.#isClosed = true
     clearTimeout(this.#timer)
     this.#reportUnrecorded()
-    const checkpoint = this.#guard.refusal ? undefined : this.#closeLog()
+    const checkpoint = this.#guard.refusal ? undefined : this.#emptyLog()
     this.#log?.close()
     this.#guard.close(checkpoint)
     this.#database.close()
     this.#processes.releaseLock()
   }
 
-  /** One of the drivers does not checkpoint when it closes. `undefined` if no checkpoint was made. */
-  #closeLog(): 'complete' | 'partial' | undefined {
+  /** `undefined` if no checkpoint was made. */
+  #emptyLog(): 'complete' | 'partial' | undefined {
     try {
       this.#commit(() => this.#processes.unregister())
-      this.#guard.attempt(() => this.#guard.checkFiles())
-      const result = this.#database
-        .prepare<{ busy: number }>('pragma wal_checkpoint(truncate)')
-        .get()
-      return result?.busy === 0 ? 'complete' : 'partial'
+      return this.#log?.empty()
     } catch {
       // Another process holds the lock; the last one to close checkpoints.
       return undefined
@@ -408,46 +394,7 @@ export class SqliteLedger implements Ledger {
       this.#guard.complete()
     })
     this.#entries.clear()
-    this.#checkpointIfDue()
-  }
-
-  /** Resolves when all commits so far are on disk, and the witness says so. */
-  #flushLog(): Promise<void> | undefined {
-    const log = this.#log
-    if (!log) return undefined
-    const { latest } = this.#guard
-    return log.flush().then(
-      () => this.#guard.attempt(() => this.#guard.confirm(latest)),
-      (error: unknown) => {
-        // The kernel may have dropped what it could not write: a second attempt would succeed without it.
-        throw this.#guard.report(
-          new DamageError(`its write-ahead log cannot be flushed: ${(error as Error).message}`),
-        )
-      },
-    )
-  }
-
-  #checkpointIfDue(): void {
-    const count = ++this.#commitsSinceCheckpoint
-    const isLarge = () => this.#log !== undefined && this.#log.size > maxLogBytes
-    if (count === commitsPerCheckpoint || (count % commitsPerLook === 0 && isLarge()))
-      this.#checkpoint()
-  }
-
-  /** Moves commits from the write-ahead log to the database file. Flushes both. */
-  #checkpoint(): void {
-    this.#commitsSinceCheckpoint = 0
-    try {
-      this.#guard.attempt(() => {
-        this.#guard.checkFiles()
-        const result = this.#database
-          .prepare<CheckpointResult>('pragma wal_checkpoint(passive)')
-          .get()
-        this.#guard.confirmCheckpoint(result?.busy === 0 && result.log === result.checkpointed)
-      })
-    } catch (error) {
-      if (!(error instanceof DamageError)) this.#options.onError(error)
-    }
+    this.#log?.checkpointIfDue()
   }
 
   /** Returns the new end of the chain. */
@@ -487,11 +434,4 @@ export class SqliteLedger implements Ledger {
     this.#entries.add(entry)
     return hasMore
   }
-}
-
-/** Frames in the log, and how many of them are in the database file; -1 if there is no log. */
-interface CheckpointResult {
-  readonly busy: number
-  readonly log: number
-  readonly checkpointed: number
 }
