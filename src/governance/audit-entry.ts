@@ -67,8 +67,17 @@ export function toEndText(call: AuditedCall, at: number, end: CallEnd): string {
 
 /** Empty for a value that JSON does not have, which `JSON.stringify` leaves out too. */
 function toMember(name: string, value: unknown): string {
-  const text = value === undefined ? undefined : JSON.stringify(value)
+  const text = value === undefined ? undefined : toJson(value)
   return text === undefined ? '' : `,"${name}":${text}`
+}
+
+/** `undefined` also for what `JSON.stringify` refuses: a bigint, or a value that is nested too deeply. */
+function toJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
 }
 
 const definitionTexts = new WeakMap<Capability, { fingerprint: string; text: string }>()

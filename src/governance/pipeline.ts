@@ -25,7 +25,7 @@ import type { Interceptor } from './steps/interceptor.ts'
 import { limitConcurrency } from './steps/limit-concurrency.ts'
 import { limitTime } from './steps/limit-time.ts'
 import { type OnOperatorFailure, recordAudit } from './steps/record-audit.ts'
-import { redactOutcome, redactSecrets } from './steps/redact-secrets.ts'
+import { redactSecrets, redactStored } from './steps/redact-secrets.ts'
 import {
   type RepeatWindows,
   replayRepeats,
@@ -103,7 +103,7 @@ export function createPipeline(governance: Governance): Pipeline {
       }),
     ),
     only(mayBeRecorded, beginEffect(ledger, windows)), // checks all of it again, in the transaction that records it
-    only(writes, redactOutcome(governance.redactor)), // only outcomes of writes are stored, for replay
+    only(writes, redactStored(governance.redactor)), // only outcomes of writes are stored, for replay
     limitTime(settings.timeoutMs), // last, so that waiting for anything above does not count
     checkOutput(settings.maxResultChars),
   ]

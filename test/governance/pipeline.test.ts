@@ -4,6 +4,7 @@ import type { Call } from '../../src/capability/call.ts'
 import { localUser } from '../../src/capability/caller.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { done } from '../../src/capability/outcome.ts'
+import { StorageError } from '../../src/capability/storage-error.ts'
 import { permits } from '../../src/governance/permits.ts'
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
 import { aCall, aCaller, aCapability, aContract, aPipeline } from '../support/builders.ts'
@@ -212,4 +213,40 @@ test('known secrets are redacted from data and text; short values are not treate
     data: { nested: ['key=[withheld]!', 'no'], untouched: 1 },
     content: [{ type: 'text', text: '[withheld]' }],
   })
+})
+
+test('a storage error thrown by a capability leaves the outcome unknown: the call may have had an effect', async () => {
+  const { govern } = aPipeline()
+  let runs = 0
+  const pay = aCapability({
+    effects: { writes: true, irreversible: true, repeatable: false, reachesOut: true },
+    invoke: () => {
+      runs++
+      throw new StorageError('the disk of the upstream is full')
+    },
+  })
+
+  const outcomes = [
+    await govern(aCall({ capability: pay })),
+    await govern(aCall({ capability: pay })),
+  ]
+
+  expect(outcomes).toMatchObject([
+    { failure: { code: 'internal' } },
+    { failure: { code: 'possible_duplicate' } },
+  ])
+  expect(runs).toBe(1)
+})
+
+test('arguments that JSON does not have are left out of the audit, and the other entries are kept', async () => {
+  const { govern, readAudit } = aPipeline()
+  const capability = aCapability({ rules: { recordArguments: true } })
+
+  await Promise.all([1n, 2, 3].map((value) => govern(aCall({ capability, input: { value } }))))
+
+  expect((await readAudit()).map((entry) => entry.arguments)).toEqual([
+    undefined,
+    { value: 2 },
+    { value: 3 },
+  ])
 })

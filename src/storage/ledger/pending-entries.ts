@@ -39,7 +39,13 @@ export class PendingEntries {
   serialize(): void {
     const factories = this.#factories
     this.#factories = []
-    for (const make of factories) this.add(make())
+    for (const make of factories)
+      try {
+        this.add(make())
+      } catch {
+        // It contains what JSON does not have. The others must not be lost with it.
+        this.#droppedCount++
+      }
     const excess = this.#texts.length - maxPendingEntries
     if (excess <= 0) return
     this.#texts.splice(0, excess)
