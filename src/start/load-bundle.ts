@@ -92,8 +92,9 @@ export function saveCodeCache(): void {
   try {
     for (const [file, script] of unsaved) {
       const data = script.createCachedData()
-      mkdirSync(cacheFolder, { recursive: true })
-      writeFileSync(`${file}.${process.pid}`, Buffer.concat([digest(data), data]))
+      // Whatever the umask: nobody else may write what the next start executes.
+      mkdirSync(cacheFolder, { recursive: true, mode: 0o755 })
+      writeFileSync(`${file}.${process.pid}`, Buffer.concat([digest(data), data]), { mode: 0o644 })
       renameSync(`${file}.${process.pid}`, file)
     }
   } catch {
