@@ -44,6 +44,7 @@ import {
 import { type CheckpointTimer, startCheckpoints } from './store/audit-checkpoints.ts'
 import { openLedger } from './store/open-ledger.ts'
 import { readRequestStateKey } from './store/request-state-key.ts'
+import { toRetention } from './store/retention.ts'
 import { findStoreProblems } from './store/store-diagnostics.ts'
 
 /** The parts of one Drawbridge, wired together. Mounts are empty until `Drawbridge.replace` adds sources. */
@@ -248,11 +249,6 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     },
   }
 }
-
-const toRetention = ({ keys, duplicates, executions }: Config['policy']) => ({
-  keepRunsMs: Math.max(keys.window, duplicates.window) * 1000,
-  keepExecutionsMs: executions.keep * 1000,
-})
 
 /** Node prints the warning, so that an operational error is not lost when there is no listener. */
 const warnOfError = (error: unknown): void =>

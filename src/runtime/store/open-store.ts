@@ -25,6 +25,7 @@ import { type Configuration, findConfig, toStore } from '../config/find-config.t
 import { ExecutionHistory } from '../intents/execution-history.ts'
 import { readKeys, toMapping } from '../intents/intent-keys.ts'
 import { openLedger } from './open-ledger.ts'
+import { toRetention } from './retention.ts'
 
 export type { Approval, ChainName, LedgerVerification, Run }
 export type AuditRecord = ChainRecord<AuditEntry>
@@ -78,7 +79,7 @@ export async function openStore(
   const ledger = openLedger({
     file,
     checksRows: false,
-    keepRunsMs: configuration.config.policy.keys.window * 1000,
+    keepRunsMs: toRetention(configuration.config.policy).keepRunsMs,
     onError,
     onWarning: onError,
   })
