@@ -1,8 +1,12 @@
 import { fdatasyncSync } from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { DamageError } from '../../src/capability/storage-error.ts'
+import { DamageGuard } from '../../src/storage/ledger/damage/damage-guard.ts'
+import { Witness } from '../../src/storage/ledger/damage/witness.ts'
 import type { SyncFile } from '../../src/storage/ledger/jobs/write-ahead-log.ts'
+import { SqliteExecutionLog } from '../../src/storage/ledger/sqlite-execution-log.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aPayment, countVerdicts, verdictOf } from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
 import { aCall, aCapability, aPipeline } from '../support/builders.ts'
@@ -152,4 +156,87 @@ test('close waits for the flush of the jobs before it', async () => {
   await Promise.all([written, closed])
 
   expect([meanwhile, order]).toEqual([[], ['written', 'closed']])
+})
+
+test('a commit that the witness cannot confirm is never run again', async () => {
+  const { ledger } = aPipeline({ file: await aFile() })
+  await ledger.write((writer) => writer.charge('a', 'w', 3))
+  const confirm = vi.spyOn(Witness.prototype, 'confirm').mockImplementationOnce(() => {
+    throw new Error('ENOSPC: no space left on device, write')
+  })
+
+  const refund = () => ledger.write((writer) => writer.charge('a', 'w', -1))
+  const first = await refund().catch((error: unknown) => error)
+  const second = await refund().catch((error: unknown) => error)
+  confirm.mockRestore()
+
+  expect([first, second]).toEqual([expect.any(DamageError), expect.any(DamageError)])
+  expect(ledger.damage?.message).toContain('ENOSPC')
+  await ledger.close()
+})
+
+test('a key that is used again after its run was purged, or rolled back, causes no check of all rows', async () => {
+  let time = Date.now()
+  const { govern, ledger } = aPipeline({ file: await aFile(), now: () => time })
+  const { pay, ran } = aPayment()
+  const buy = (order: number) =>
+    govern(aCall({ capability: pay, idempotencyKey: `k${order}`, input: { order } }))
+  await buy(0)
+  const verify = vi.spyOn(DamageGuard.prototype, 'verify')
+
+  const bought = [buy(1), buy(2)]
+  const thrown = ledger.write(() => {
+    throw new Error('a bug')
+  })
+  await expect(thrown).rejects.toThrow()
+  await Promise.all(bought)
+  time += 25 * 60 * 60_000
+  await ledger.write(() => {})
+  await Promise.all([buy(1), buy(2)])
+  const checks = verify.mock.calls.length
+  verify.mockRestore()
+
+  expect([ran.length, checks]).toEqual([5, 0])
+  await ledger.close()
+})
+
+test('while another process holds the lock, an event that must be on disk is not acknowledged; later ones are written', {
+  timeout: 30_000,
+}, async () => {
+  const disk = aSlowDisk()
+  const file = await aFile()
+  const { ledger } = aPipeline({ file, syncFile: disk.syncFile })
+  const log = new SqliteExecutionLog(ledger)
+  const append = (id: string, durability: 'written' | 'synced') =>
+    log
+      .append(
+        [{ event: 'late', id, at: 1, number: 1, agent: 'a', outcome: 'ok' } as never],
+        durability,
+      )
+      .then(
+        () => 'written',
+        () => 'refused',
+      )
+  const charge = ledger.write((writer) => writer.charge('a', 'w', 1))
+  const flush = await disk.next()
+  const other = openSqlite(file)
+  other.exec('begin immediate')
+
+  const during = [append('A', 'written'), append('B', 'synced')]
+  const first = await during[0]
+  other.exec('rollback')
+  other.close()
+  flush.end()
+  await charge
+  void disk.next().then(({ end }) => end())
+  const second = await during[1]
+  const later = [append('C', 'written'), ledger.write(() => {})]
+  void disk.next().then(({ end }) => end())
+  await Promise.all(later)
+  const ids = [...ledger.executions.events.records(0)].map(
+    ({ entry }) => (entry as { id: string }).id,
+  )
+
+  expect([first, second, ids]).toEqual(['refused', 'refused', ['C']])
+  await ledger.close()
 })

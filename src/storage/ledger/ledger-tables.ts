@@ -14,6 +14,7 @@ import { readDataVersion } from '../sqlite/data-version.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
 import type { SeenKeys } from './damage/seen-keys.ts'
 import type { ProcessRegistry } from './processes/process-registry.ts'
+import { purgeRuns } from './purge-ledger.ts'
 import type { ApprovalRow, RunRow, SealedRows, SealedRun } from './seals/sealed-rows.ts'
 import { SpendingAccounts } from './spending-accounts.ts'
 
@@ -35,6 +36,8 @@ export class LedgerTables implements LedgerWriter {
   /** Runs of this process that have not ended: their end needs the whole row for its seal. */
   readonly #begun = new Map<string, SealedRun>()
   readonly #spending: SpendingAccounts
+  /** Keys of the open transaction. */
+  #newKeys: SealedRun[] = []
   #dataVersion = 0
   #isRefreshed = false
   #hasRunStatement: Statement<object> | undefined
@@ -46,10 +49,17 @@ export class LedgerTables implements LedgerWriter {
     this.append = options.append
   }
 
-  /** Drops cached rows after a rollback. */
+  /** Drops what was cached of a transaction that was rolled back. */
   forget(): void {
     this.#begun.clear()
     this.#spending.forget()
+    for (const row of this.#newKeys) this.#options.seenKeys.delete(row)
+    this.#newKeys = []
+  }
+
+  /** The transaction was committed. */
+  complete(): void {
+    this.#newKeys = []
   }
 
   /** Drops cached balances if another process has committed. Runs before they are used. */
@@ -161,6 +171,7 @@ export class LedgerTables implements LedgerWriter {
     })
     this.#begun.set(id, row)
     this.#options.seenKeys.add(row)
+    this.#newKeys.push(row)
   }
 
   endRun(id: string, { state, finished, outcome }: RunEnd): void {
@@ -183,6 +194,14 @@ export class LedgerTables implements LedgerWriter {
     this.#begun.delete(id)
     this.#rows.runs.delete('where id = ?', id)
     this.#options.seenKeys.delete(row)
+  }
+
+  /** Returns the number of deleted runs. */
+  purgeRuns(before: number): number {
+    const purged = purgeRuns(this.#rows, before)
+    // Without this, a key that is used again would look like a lost row.
+    for (const row of purged) this.#options.seenKeys.delete(row)
+    return purged.length
   }
 
   #findRun(id: string): SealedRun | undefined {

@@ -3,9 +3,10 @@ import type { SealedRows } from './seals/sealed-rows.ts'
 /** Rows deleted per statement, so that no writer waits for a large deletion. */
 export const maxPurgedRows = 1000
 
-/** Deletes ended runs that started before a time; returns their number. */
-export function purgeRuns({ runs }: SealedRows, before: number): number {
-  return runs.delete(
+/** Deletes ended runs that started before a time. */
+export function purgeRuns({ runs }: SealedRows, before: number) {
+  return runs.deleteReturning(
+    ['caller', 'capability', 'key'],
     `where id in (
        select id from runs where started < ? and state in ('done', 'failed') limit ?)`,
     before,

@@ -13,9 +13,7 @@ export class SqliteExecutionLog implements ExecutionLog {
   readonly read: ExecutionReader
   readonly #ledger: SqliteLedger
   readonly #decisionTexts = new WeakMap<object, string>()
-  #pending: SerializedEvent[] = []
-  #batch: Promise<void> | undefined
-  #isSynced = false
+  #group: EventGroup = { events: [], isSynced: false, isWritten: false }
 
   constructor(ledger: SqliteLedger) {
     this.#ledger = ledger
@@ -23,24 +21,18 @@ export class SqliteExecutionLog implements ExecutionLog {
   }
 
   append(events: readonly ExecutionEvent[], durability: Durability): Promise<void> {
-    for (const event of events) this.#pending.push(this.#serialize(event))
+    const group = this.#group
+    for (const event of events) group.events.push(this.#serialize(event))
     const isSynced = durability === 'synced'
-    if (!this.#batch || (isSynced && !this.#isSynced)) {
-      // The first batch to run writes all pending events; a later one finds none.
-      this.#isSynced ||= isSynced
-      const batch = this.#ledger.append(() => this.#flush(), isSynced)
-      this.#batch = batch
-      batch.catch(() => this.#discard(batch))
-    }
-    return this.#batch
-  }
-
-  /** Drops the events of a failed batch: their callers were told that nothing was written. */
-  #discard(batch: Promise<void>): void {
-    if (this.#batch !== batch) return
-    this.#pending = []
-    this.#batch = undefined
-    this.#isSynced = false
+    if (group.batch && (group.isSynced || !isSynced)) return group.batch
+    group.isSynced = isSynced
+    const batch = this.#ledger.append(() => this.#write(group), isSynced)
+    group.batch = batch
+    batch.catch((error: unknown) => {
+      group.error ??= error
+      this.#leave(group)
+    })
+    return batch
   }
 
   claim(id: string): Promise<boolean> {
@@ -78,11 +70,31 @@ export class SqliteExecutionLog implements ExecutionLog {
     return text
   }
 
-  #flush(): void {
-    const events = this.#pending
-    this.#pending = []
-    this.#batch = undefined
-    this.#isSynced = false
-    if (events.length > 0) this.#ledger.executions.append(events, this.#ledger.clock.now())
+  /** The first batch of a group writes its events. If that fails, so does the second: their events are not written. */
+  #write(group: EventGroup): void {
+    this.#leave(group)
+    if (group.error !== undefined) throw group.error
+    if (group.isWritten) return
+    try {
+      this.#ledger.executions.append(group.events, this.#ledger.clock.now())
+    } catch (error) {
+      group.error = error
+      throw error
+    }
+    group.isWritten = true
   }
+
+  /** Later events start another group. */
+  #leave(group: EventGroup): void {
+    if (this.#group === group) this.#group = { events: [], isSynced: false, isWritten: false }
+  }
+}
+
+/** Events that are written together. It has a second batch if a flush is needed after the first was queued. */
+interface EventGroup {
+  readonly events: SerializedEvent[]
+  batch?: Promise<void>
+  isSynced: boolean
+  isWritten: boolean
+  error?: unknown
 }

@@ -16,7 +16,7 @@ import { LedgerTables } from './ledger-tables.ts'
 import { type LedgerFile, openLedgerFile } from './open-ledger-file.ts'
 import { PendingEntries } from './pending-entries.ts'
 import { ProcessRegistry, type ServerProcess } from './processes/process-registry.ts'
-import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
+import { maxPurgedRows, purgeApprovals } from './purge-ledger.ts'
 import type { RowSeals } from './seals/row-seals.ts'
 import { toChainKey } from './seals/seal.ts'
 import { openSealedRows, type SealedRows } from './seals/sealed-rows.ts'
@@ -245,7 +245,7 @@ export class SqliteLedger implements Ledger {
   }
 
   flushed(): Promise<void> {
-    const { refusal } = this.#guard
+    const refusal = this.#refusal
     return refusal ? Promise.reject(refusal) : this.#jobs.flushed()
   }
 
@@ -256,9 +256,12 @@ export class SqliteLedger implements Ledger {
   }
 
   #addJob<T>(work: Work<T>, options: { durable: boolean; single: boolean }): Promise<T> {
-    if (this.#closing) return Promise.reject(new StorageError('The ledger is closed'))
-    const { refusal } = this.#guard
+    const refusal = this.#refusal
     return refusal ? Promise.reject(refusal) : this.#jobs.add(work, options)
+  }
+
+  get #refusal(): StorageError | undefined {
+    return this.#closing ? new StorageError('The ledger is closed') : this.#guard.refusal
   }
 
   /** A secret of this file, which all processes on it share and which survives restarts. */
@@ -313,11 +316,19 @@ export class SqliteLedger implements Ledger {
   /** Not confirmed in the witness. */
   #runAlone<T>(work: Work<T>): T {
     try {
-      const result = this.#guard.attempt(() => work(this.#tables))
+      const result = this.#guard.attempt(() => {
+        // Another process may hold the lock. If a statement failed then, one of the drivers would leave it active,
+        // and refuse all later commits.
+        this.#database.exec('begin immediate')
+        const value = work(this.#tables)
+        this.#database.exec('commit')
+        return value
+      })
       // Catch up in small steps, so that no call waits for many events at once.
       if (this.executions.pendingCount >= maxEventsBehind) setImmediate(() => this.#writeEntries())
       return result
     } catch (error) {
+      rollBack(this.#database)
       this.#forget()
       throw error
     }
@@ -392,6 +403,7 @@ export class SqliteLedger implements Ledger {
         throw error
       }
       this.#guard.complete()
+      this.#tables.complete()
     })
     this.#entries.clear()
     this.#log?.checkpointIfDue()
@@ -415,7 +427,7 @@ export class SqliteLedger implements Ledger {
     const now = this.clock.now()
     const { keepRunsMs, keepExecutionsMs } = this.#retention
     const hasMore = keepExecutionsMs !== undefined && this.#purgeExecutions(now - keepExecutionsMs)
-    const runs = purgeRuns(this.#rows, now - keepRunsMs)
+    const runs = this.#tables.purgeRuns(now - keepRunsMs)
     const approvals = purgeApprovals(this.#rows, now - keepRunsMs)
     // If a limit was reached, the purge stays due: the next commit continues.
     if (runs < maxPurgedRows && approvals < maxPurgedRows && !hasMore) this.#purgedAt = now

@@ -148,9 +148,9 @@ export class Witness {
 
   /** In the thread pool: no call waits for it. */
   #startSync(): void {
-    fdatasync(this.#descriptor, () => {
-      this.#syncTimer = undefined
-    })
+    // Cleared first: a record that is written during the sync needs another one.
+    this.#syncTimer = undefined
+    fdatasync(this.#descriptor, () => {})
   }
 }
 

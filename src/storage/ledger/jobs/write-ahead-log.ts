@@ -1,6 +1,6 @@
 import { closeSync, fdatasync, fstatSync, openSync, realpathSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { DamageError } from '../../../capability/storage-error.ts'
+import { DamageError, StorageError } from '../../../capability/storage-error.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { DamageGuard } from '../damage/damage-guard.ts'
 
@@ -54,15 +54,18 @@ export class WriteAheadLog {
     if (this.#descriptor === undefined) return undefined
     const { guard } = this.#options
     const { latest } = guard
-    return this.#sync(this.#descriptor).then(
-      () => guard.attempt(() => guard.confirm(latest)),
-      (error: unknown) => {
-        // The kernel may have dropped what it could not write: a second attempt would succeed without it.
+    return this.#sync(this.#descriptor)
+      .then(() => guard.attempt(() => guard.confirm(latest)))
+      .catch((error: unknown) => {
+        if (error instanceof StorageError) throw error
+        // The work is committed, so nobody may run it again. And the kernel may have dropped what it could not
+        // write: a second attempt would succeed without it.
         throw guard.report(
-          new DamageError(`its write-ahead log cannot be flushed: ${(error as Error).message}`),
+          new DamageError(
+            `a commit cannot be confirmed to be on disk: ${(error as Error).message}`,
+          ),
         )
-      },
-    )
+      })
   }
 
   /** Runs after each commit. */

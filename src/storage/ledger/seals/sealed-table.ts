@@ -94,13 +94,22 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
 
   /** Deletes the rows that the rest of a `delete` statement finds; returns their number. */
   delete(rest: string, ...values: Value[]): number {
+    return this.deleteReturning([], rest, ...values).length
+  }
+
+  /** The same; returns some columns of the rows, unchecked. */
+  deleteReturning<Name extends keyof Row & string>(
+    names: readonly Name[],
+    rest: string,
+    ...values: Value[]
+  ): Pick<Row, Name>[] {
+    const { name, columns } = this.#shape
+    const casts = [...names.map((one) => toCast(one, columns[one])), toCast('seal', 'text')]
     const deleted = this.#database
-      .prepare<RawRow>(
-        `delete from ${this.#shape.name} ${rest} returning cast(seal as blob) as seal`,
-      )
+      .prepare<RawRow>(`delete from ${name} ${rest} returning ${casts.join(', ')}`)
       .all(...values)
     for (const { seal } of deleted) this.#seals.remove(this.#toSeal(seal))
-    return deleted.length
+    return deleted.map((raw) => decode(raw, names) as Pick<Row, Name>)
   }
 
   /** Every row, page by page (keyset pagination): the table may be larger than the memory. */
@@ -123,7 +132,7 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
       `update ${name} set seal = ? where ${this.#keyCondition} and seal is null`,
     )
     for (const raw of this.#prepareSelect('where seal is null').all()) {
-      const row = this.#decode(raw)
+      const row = decode(raw, this.#names) as Row
       const seal = this.#seals.sealRow(name, this.#toValues(row))
       setSeal.run(seal, ...this.#toKey(row))
       this.#seals.add(seal)
@@ -135,22 +144,13 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
   }
 
   #open(raw: RawRow): Sealed<Row> {
-    const row = this.#decode(raw)
+    const row = decode(raw, this.#names) as Row
     const seal = this.#toSeal(raw.seal)
     const { name } = this.#shape
     if (this.#seals.sealRow(name, this.#toValues(row)) === seal) return { ...row, seal }
     throw new DamageError(
       `the row ${this.#toKey(row).map(String).join(' ')} of ${name} was changed: its seal does not match`,
     )
-  }
-
-  #decode(raw: RawRow): Row {
-    const row: Record<string, Cell> = {}
-    for (const name of this.#names) {
-      const value = raw[name]
-      row[name] = typeof value === 'number' || value == null ? (value ?? null) : toText(value)
-    }
-    return row as Row
   }
 
   #toSeal(bytes: unknown): Seal {
@@ -204,8 +204,18 @@ type RawRow = Readonly<Record<string, number | Bytes | null>>
  * drivers aborts the process on invalid UTF-8.
  */
 function toSelect<Row>({ name, columns }: TableShape<Row>): string {
-  const casts = Object.entries<ColumnType>(columns).map(
-    ([column, type]) => `cast(${column} as ${type === 'text' ? 'blob' : type}) as ${column}`,
-  )
-  return `select ${casts.join(', ')}, cast(seal as blob) as seal from ${name} `
+  const casts = Object.entries<ColumnType>(columns).map(([column, type]) => toCast(column, type))
+  return `select ${casts.join(', ')}, ${toCast('seal', 'text')} from ${name} `
+}
+
+const toCast = (column: string, type: ColumnType): string =>
+  `cast(${column} as ${type === 'text' ? 'blob' : type}) as ${column}`
+
+function decode(raw: RawRow, names: readonly string[]): Record<string, Cell> {
+  const row: Record<string, Cell> = {}
+  for (const name of names) {
+    const value = raw[name]
+    row[name] = typeof value === 'number' || value == null ? (value ?? null) : toText(value)
+  }
+  return row
 }
