@@ -151,7 +151,10 @@ class WebReply implements HttpReply {
         controller?.close()
         close()
       },
-      onClose: (listener) => listeners.push(listener),
+      onClose: (listener) => {
+        if (controller) listeners.push(listener)
+        else listener()
+      },
     }
   }
 }
