@@ -276,6 +276,19 @@ test('a batch is answered on one stream, with an answer for each of its requests
   ])
 })
 
+test('a batch of too many messages is refused before any of them is judged', async () => {
+  const { url, session } = await serveHeld()
+  // Not valid JSON-RPC: a message that is judged would be a parse error.
+  const body = JSON.stringify(Array(101).fill({}))
+
+  const response = await post(url, { headers: toLegacyHeaders(session), body })
+
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({
+    error: { code: -32600, message: expect.stringContaining('must not exceed 100 messages') },
+  })
+})
+
 test('a batch with two requests of one id is refused before any of them runs', async () => {
   const { url, session, finishers } = await serveHeld()
   const { headers, body } = callIn(session)

@@ -17,8 +17,6 @@ export const maxIdleMs = 30 * 60_000
 const maxSessionCharacters = 1024 * 1024
 const maxCallerCharacters = 16 * maxSessionCharacters
 
-const maxBatchSize = 100
-
 /** 2025 sessions over HTTP. */
 export class LegacySessions {
   readonly #surface: Surface
@@ -42,13 +40,6 @@ export class LegacySessions {
         reply,
         406,
         'Not Acceptable: Client must accept both application/json and text/event-stream',
-      )
-    if (messages.length > maxBatchSize)
-      return refuse(
-        reply,
-        400,
-        `Invalid Request: Batch must not exceed ${maxBatchSize} messages`,
-        codes.invalidRequest,
       )
     const [first] = messages
     if (first && !request.headers['mcp-session-id'] && messages.some(isInitialize))
