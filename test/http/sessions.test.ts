@@ -4,7 +4,8 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { defineTool, definitionSource, z } from '../../src/index.ts'
+import { defineTool, defineView, definitionSource, z } from '../../src/index.ts'
+import { readHandshake } from '../../src/mcp/legacy/handshake.ts'
 import { maxIdleMs, sessionLimits } from '../../src/mcp/legacy/sessions.ts'
 import { aChangingSource } from '../support/a-changing-source.ts'
 import { eventually } from '../support/eventually.ts'
@@ -298,6 +299,23 @@ describe('sessions per caller are limited', () => {
   })
 })
 
+test('a session keeps little of a large handshake, and knows which questions it can ask', async () => {
+  const large = 'x'.repeat(1_000_000)
+
+  const handshake = await readHandshake({
+    protocolVersion: '2025-11-25',
+    capabilities: {
+      elicitation: { form: { large }, url: {} },
+      roots: { listChanged: true },
+      experimental: { large: { large } },
+    },
+    clientInfo: { name: large, version: '1' },
+  })
+
+  expect(handshake.clientName).toBe('x'.repeat(100))
+  expect(handshake.client).toEqual({ elicitation: { form: {}, url: {} }, roots: {} })
+})
+
 describe('notifications in a session', () => {
   test('announce a changed tool list to every session', async () => {
     const { source, changeTools } = aChangingSource()
@@ -351,6 +369,22 @@ describe('notifications in a session', () => {
 
     expect(updatesWhileSubscribed).toEqual({ subscriber: ['lamp://hall'], other: [] })
     expect(updates).toEqual(updatesWhileSubscribed)
+  })
+
+  test('can be subscribed to for URIs of at most 64 K characters together', async () => {
+    const view = defineView({ uri: 'a://{b}', name: 'b', description: 'Any.', read: () => 'b' })
+    const { url } = await serveHere({ sources: [definitionSource([view])] })
+    const client = await aClientOf2025(url)
+    const uris = Array.from({ length: 7 }, (_, index) => `a://${index}${'x'.repeat(10_000)}`)
+    const [first = '', ...others] = uris
+    const last = others.pop() ?? ''
+    for (const uri of [first, ...others, first]) await client.subscribeResource({ uri })
+
+    const refusal = client.subscribeResource({ uri: last })
+    await expect(refusal).rejects.toMatchObject({ code: -32602 })
+    await client.unsubscribeResource({ uri: first })
+
+    await client.subscribeResource({ uri: last })
   })
 
   test('cannot be subscribed to for an unknown view', async () => {
