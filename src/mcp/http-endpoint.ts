@@ -1,5 +1,5 @@
-import type { FairShares } from '../capability/fair-shares.ts'
 import type { HttpReply, HttpRequest } from './http-port.ts'
+import type { SessionRegistry } from './legacy/session-registry.ts'
 import { LegacySessions } from './legacy/sessions.ts'
 import { type Message, readPlain } from './message.ts'
 import { checkRevision, claimsModern } from './modern/envelope.ts'
@@ -16,9 +16,9 @@ export class HttpEndpoint {
   readonly #surface: Surface
   readonly #sessions: LegacySessions
 
-  constructor(surface: Surface, now: () => number, sessionShares: FairShares) {
+  constructor(surface: Surface, sessions: SessionRegistry) {
     this.#surface = surface
-    this.#sessions = new LegacySessions(surface, now, sessionShares)
+    this.#sessions = new LegacySessions(surface, sessions)
   }
 
   /** Returns a promise only for requests that are not plainly valid. */

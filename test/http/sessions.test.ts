@@ -6,9 +6,11 @@ import {
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { defineTool, defineView, definitionSource, z } from '../../src/index.ts'
 import { readHandshake } from '../../src/mcp/legacy/handshake.ts'
-import { maxIdleMs, sessionLimits } from '../../src/mcp/legacy/sessions.ts'
+import { sessionLimits } from '../../src/mcp/legacy/session-registry.ts'
+import { maxIdleMs } from '../../src/mcp/legacy/sessions.ts'
 import { aChangingSource } from '../support/a-changing-source.ts'
 import { eventually } from '../support/eventually.ts'
+import { Latch } from '../support/latch.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { repository } from '../support/spawn-server.ts'
@@ -183,6 +185,51 @@ describe('a session ends', () => {
 
     expect((await post(url, listIn(session), ann)).status).toBe(200)
     expect(stream.status).toBe(200)
+  })
+
+  test('not right after its stream is lost', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
+    const { bridge, url } = await serveHere(guardedOptions)
+    const session = await initializeSession(url, ann)
+    const headers = { accept: 'text/event-stream', 'mcp-session-id': session, ...ann }
+    // In process: the server has seen the end of the stream when `cancel` returns.
+    const stream = await bridge.fetch(new Request(url, { headers }))
+
+    vi.advanceTimersByTime(maxIdleMs + 120_000)
+    await stream.body?.cancel()
+    vi.advanceTimersByTime(120_000)
+
+    expect((await post(url, listIn(session), ann)).status).toBe(200)
+  })
+
+  test('not right after the end of a call whose connection was lost', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
+    const [started, held] = [new Latch(), new Latch()]
+    const hold = defineTool({
+      name: 'hold',
+      description: 'Ends later.',
+      category: 'read',
+      schema: z.object({}),
+      execute: async () => {
+        started.open()
+        await held.opened
+        return 'held'
+      },
+    })
+    const { bridge, url } = await serveHere({ sources: [definitionSource([hold])] })
+    const session = await initializeSession(url)
+    const connection = new AbortController()
+    const call = aPostOf2025('tools/call', { name: 'hold', arguments: {} }, session)
+    await post(url, call, {}, connection.signal)
+    await started.opened
+    connection.abort()
+
+    vi.advanceTimersByTime(maxIdleMs + 120_000)
+    held.open()
+    await eventually(() => expect(bridge.audit).toHaveLength(1))
+    vi.advanceTimersByTime(120_000)
+
+    expect((await post(url, listIn(session))).status).toBe(200)
   })
 })
 

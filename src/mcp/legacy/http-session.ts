@@ -14,6 +14,7 @@ export interface HttpSessionOptions {
   readonly caller: Caller
   /** The network address of the client. */
   readonly address: string | undefined
+  readonly now: () => number
   /** Characters that may be kept for clients that reconnect. */
   readonly maxCharacters: () => number
   readonly openStreamsLater: (reply: PostReply) => void
@@ -22,35 +23,44 @@ export interface HttpSessionOptions {
 /** A 2025 session over HTTP, which belongs to one caller. */
 export class HttpSession {
   readonly id: string
+  readonly surface: Surface
   readonly subject: string
+  readonly address: string | undefined
   readonly session: LegacySession
-  lastSeen = 0
-  readonly #address: string | undefined
+  readonly #now: () => number
+  #lastSeen: number
   readonly #maxCharacters: () => number
   readonly #openStreamsLater: HttpSessionOptions['openStreamsLater']
   /** Created when needed: most sessions have no stream. */
   #streams: SessionStreams | undefined
 
   constructor(options: HttpSessionOptions) {
-    const { id, caller, address } = options
+    const { id, surface, caller, address, now } = options
     this.id = id
+    this.surface = surface
     this.subject = caller.subject
-    this.#address = address
+    this.address = address
+    this.#now = now
+    this.#lastSeen = now()
     this.#openStreamsLater = options.openStreamsLater
     this.#maxCharacters = options.maxCharacters
-    this.session = new LegacySession(options.surface, caller, (message) =>
+    this.session = new LegacySession(surface, caller, (message) =>
       this.#streams?.announce(JSON.stringify(message)),
     )
   }
 
   get streams(): SessionStreams {
-    this.#streams ??= new SessionStreams(this.id, this.#maxCharacters)
+    this.#streams ??= new SessionStreams(this.id, this.#maxCharacters, () => this.touch())
     return this.#streams
   }
 
-  /** Distinguishes the clients of one caller: without tokens, all clients are one caller. */
-  get clientKey(): string {
-    return `${this.#address} ${this.session.clientName}`
+  /** The time of the last request, the end of the last call or the close of the last stream. */
+  get lastSeen(): number {
+    return this.#lastSeen
+  }
+
+  touch(): void {
+    this.#lastSeen = this.#now()
   }
 
   /** True if nothing would be lost but the session itself. */
@@ -140,6 +150,7 @@ export class PostReply implements Outlet {
   }
 
   #end(status: number, body: Body, headers?: RpcError['headers']): void {
+    this.#session.touch()
     this.#unanswered--
     if (this.#stream === undefined && !this.#isBatch)
       return this.#reply.answer(status, body, { ...headers, 'mcp-session-id': this.#session.id })

@@ -14,6 +14,7 @@ const firstRevisionWithPriming = '2025-11-25'
 export class SessionStreams {
   readonly #sessionId: string
   readonly #maxCharacters: () => number
+  readonly #onClose: () => void
   /** Connected streams. */
   readonly #connected = new Map<number, EventStream>()
   /** Streams with requests that are not answered yet, connected or not. */
@@ -27,9 +28,11 @@ export class SessionStreams {
   #nextStream = standaloneStream + 1
   #isClosed = false
 
-  constructor(sessionId: string, maxCharacters: () => number) {
+  /** `onClose` is called whenever one of the streams is closed. */
+  constructor(sessionId: string, maxCharacters: () => number, onClose: () => void) {
     this.#sessionId = sessionId
     this.#maxCharacters = maxCharacters
+    this.#onClose = onClose
   }
 
   /** The number of connected streams. */
@@ -121,6 +124,7 @@ export class SessionStreams {
     this.#connected.set(stream, connection)
     connection.onClose(() => {
       if (this.#connected.get(stream) === connection) this.#connected.delete(stream)
+      this.#onClose()
     })
     // The session was closed while a request waited for its stream.
     if (this.#isClosed) connection.end()
