@@ -133,8 +133,8 @@ export class PostReply implements Outlet {
   }
 
   /**
-   * The stream of a call that was cancelled stays open until its client closes it: clients ask again and again for the
-   * rest of a stream that ends without an answer.
+   * The stream of a call that was cancelled stays open for a minute or two, or until its client closes it: clients ask
+   * again and again for the rest of a stream that ends without an answer, as long as it is known.
    */
   abandon(): void {
     this.#unanswered--

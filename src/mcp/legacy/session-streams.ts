@@ -81,14 +81,18 @@ export class SessionStreams {
     this.#delivered.add(stream)
   }
 
-  /** Nothing more will be sent on a stream, which stays open. */
+  /** Nothing more will be sent on a stream, which stays open until it is forgotten. */
   abandon(stream: number): void {
     this.#delivered.add(stream)
   }
 
-  /** Forgets the streams that were delivered before the previous call of this method. */
+  /** Forgets the streams that were delivered before the previous call of this method, and ends those of cancelled calls. */
   forgetDelivered(): void {
-    for (const stream of this.#outdated) this.#unfinished.delete(stream)
+    for (const stream of this.#outdated) {
+      this.#unfinished.delete(stream)
+      this.#connected.get(stream)?.end()
+      this.#connected.delete(stream)
+    }
     if (this.#outdated.size > 0) this.#log?.forget(this.#outdated)
     this.#outdated = this.#delivered
     this.#delivered = new Set()
