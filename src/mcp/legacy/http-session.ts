@@ -17,7 +17,7 @@ export interface HttpSessionOptions {
   readonly now: () => number
   /** Characters that may be kept for clients that reconnect. */
   readonly maxCharacters: () => number
-  readonly openStreamsLater: (reply: PostReply) => void
+  readonly openStreamLater: (reply: PostReply) => void
 }
 
 /** A 2025 session over HTTP, which belongs to one caller. */
@@ -30,7 +30,7 @@ export class HttpSession {
   readonly #now: () => number
   #lastSeen: number
   readonly #maxCharacters: () => number
-  readonly #openStreamsLater: HttpSessionOptions['openStreamsLater']
+  readonly #openStreamLater: HttpSessionOptions['openStreamLater']
   /** Created when needed: most sessions have no stream. */
   #streams: SessionStreams | undefined
 
@@ -42,7 +42,7 @@ export class HttpSession {
     this.address = address
     this.#now = now
     this.#lastSeen = now()
-    this.#openStreamsLater = options.openStreamsLater
+    this.#openStreamLater = options.openStreamLater
     this.#maxCharacters = options.maxCharacters
     this.session = new LegacySession(surface, caller, (message) =>
       this.#streams?.announce(JSON.stringify(message)),
@@ -63,7 +63,7 @@ export class HttpSession {
     this.#lastSeen = this.#now()
   }
 
-  /** True if nothing would be lost but the session itself. */
+  /** True if nobody waits for anything. Answers that are kept for a client that reconnects are lost with the session. */
   get isIdle(): boolean {
     return (this.#streams?.size ?? 0) === 0 && this.session.running.size === 0
   }
@@ -80,7 +80,7 @@ export class HttpSession {
     }
     for (const message of messages) this.session.receive(message, { caller, headers }, postReply)
     if (requests.length === 0) reply.answer(202, '')
-    else if (!postReply.isFinished) this.#openStreamsLater(postReply)
+    else if (!postReply.isFinished) this.#openStreamLater(postReply)
   }
 
   /** Frees memory that clients hardly need any more; called once a minute. */

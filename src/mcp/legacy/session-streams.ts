@@ -61,13 +61,13 @@ export class SessionStreams {
   }
 
   send(stream: number, text: string): void {
-    // Nobody can resume a stream before its first event, so nothing is kept until then.
     const id = this.#log?.add(stream, text)
     this.#connected.get(stream)?.send(text, id)
   }
 
   /** Sends a message that belongs to no request. */
   announce(text: string): void {
+    // Without any stream, no client has an event id from which it could resume: nothing needs to be kept.
     if (this.#log) this.send(standaloneStream, text)
   }
 

@@ -125,7 +125,7 @@ export class LegacySessions {
       now: this.#registry.now,
       maxCharacters: () =>
         Math.min(maxSessionCharacters, maxCallerCharacters / this.#registry.count(subject)),
-      openStreamsLater: (postReply) => this.#openStreamLater(postReply),
+      openStreamLater: (postReply) => this.#openStreamLater(postReply),
     })
     this.#registry.add(session)
     const outlet = {
