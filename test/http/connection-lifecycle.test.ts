@@ -377,6 +377,37 @@ test('a stream that is opened after its client has disconnected is closed at onc
   await closed.opened
 })
 
+test('a stream in process that nobody reads is closed, and its call aborted', async () => {
+  let entries = 0
+  const aborted = new Latch()
+  const chatter = defineTool({
+    name: 'chatter',
+    description: 'Logs until it is aborted.',
+    category: 'analysis',
+    schema: z.object({}),
+    execute: async (_, { log, signal }) => {
+      for (; !signal.aborted && entries < 200; entries++) {
+        log('info', 'x'.repeat(100 * 1024))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      if (signal.aborted) aborted.open()
+      return 'done'
+    },
+  })
+  const { bridge, url } = await serveHere({ sources: [definitionSource([chatter])] })
+  const { headers, body } = aModernPost('tools/call', {
+    name: 'chatter',
+    arguments: {},
+    _meta: { 'io.modelcontextprotocol/logLevel': 'info' },
+  })
+
+  const response = await bridge.fetch(new Request(url, { method: 'POST', headers, body }))
+  await aborted.opened
+
+  expect(entries).toBeLessThan(50)
+  await expect(response.text()).rejects.toThrow('does not read')
+})
+
 describe('subscriptions whose client has disconnected are closed', () => {
   const listen = (notifications: object) => {
     const message = aModernRequest('subscriptions/listen', { notifications })
