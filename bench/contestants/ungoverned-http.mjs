@@ -15,7 +15,7 @@ const { createGuard, loopbackHosts } = await importSource('http/host-guard')
 const { NodeServer } = await importSource('http/node-server')
 const { defineTool, definitionSource, z } = await importSource('library')
 const { HttpEndpoint } = await importSource('mcp/http-endpoint')
-const { sessionLimits } = await importSource('mcp/legacy/sessions')
+const { SessionRegistry } = await importSource('mcp/legacy/session-registry')
 const { subscriptionLimits } = await importSource('mcp/modern/subscriptions')
 const { createRequestStates } = await importSource('mcp/request-state')
 const { Surface } = await importSource('mcp/surface')
@@ -58,7 +58,7 @@ const surface = new Surface({
 })
 const admission = new BodyAdmission(() => performance.now())
 const handler = createHandler({
-  mounts: new Map([['/mcp', new HttpEndpoint(surface, Date.now, new FairShares(sessionLimits))]]),
+  mounts: new Map([['/mcp', new HttpEndpoint(surface, new SessionRegistry(Date.now))]]),
   guard: createGuard({ hosts: loopbackHosts, origins: [] }),
   identify: () => localUser,
   body: { maxBytes: 4 * 1024 * 1024, maxValues: 100_000, admission },

@@ -82,7 +82,11 @@ export class NodeReply implements HttpReply {
       prime: (id, retryMs) => write(toPrimingEvent(id, retryMs)),
       keepAlive: () => write(keepAliveComment),
       end: () => response.end(),
-      onClose: (listener) => response.once('close', listener),
+      onClose: (listener) => {
+        // The client may have disconnected before the stream was opened; `close` is not emitted again.
+        if (response.destroyed) listener()
+        else response.once('close', listener)
+      },
     }
   }
 

@@ -44,6 +44,7 @@ export class NodeServer {
         joinDuplicateHeaders: true,
       },
       (request, response) => {
+        closeWithConnection(response)
         const reply = new NodeReply(response, onError)
         const fail = (error: unknown) => {
           onError(error)
@@ -92,6 +93,22 @@ function toSetupError(error: NodeJS.ErrnoException, host: string, port: number):
       `Port ${port} on ${host} is in use. Choose another one with the option port or the flag --port.`,
     )
   return new SetupError(`Cannot listen on ${host}:${port}: ${error.message}`)
+}
+
+/**
+ * Pipelining: a response that waits behind an earlier one has no socket yet, and Node does not emit its `close` when
+ * the connection is lost. What the request holds would never be released.
+ */
+function closeWithConnection(response: ServerResponse): void {
+  if (response.socket) return
+  const { socket } = response.req
+  const close = () => {
+    if (response.socket) return
+    response.destroy()
+    response.emit('close')
+  }
+  socket.setMaxListeners(0).once('close', close)
+  response.once('close', () => socket.off('close', close))
 }
 
 /** A class, because one is created per request: closures would cost more. */

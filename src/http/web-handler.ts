@@ -15,6 +15,9 @@ import { keepAliveComment, toEvent, toPrimingEvent } from './server-sent-events.
 /** A client that takes longer to send its body is refused. */
 const receiveTimeoutMs = 10_000
 
+/** Backpressure: the stream of a client with more unread bytes is closed, as in `node-reply.ts`. */
+const maxUnreadBytes = 1024 * 1024
+
 /** Adapts the handler to web `Request` and `Response`, for other runtimes and frameworks. */
 export function toFetch(
   handler: Handler,
@@ -126,15 +129,18 @@ class WebReply implements HttpReply {
       this.#end()
       for (const listener of listeners.splice(0)) listener()
     }
-    const body = new ReadableStream<Uint8Array>({
-      start: (streamController) => {
-        controller = streamController
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (streamController) => {
+          controller = streamController
+        },
+        cancel: () => {
+          this.#cancellation.cancel('The client disconnected.')
+          close()
+        },
       },
-      cancel: () => {
-        this.#cancellation.cancel('The client disconnected.')
-        close()
-      },
-    })
+      new ByteLengthQueuingStrategy({ highWaterMark: 0 }),
+    )
     const fields = {
       ...this.#headers,
       'content-type': 'text/event-stream',
@@ -142,7 +148,14 @@ class WebReply implements HttpReply {
       ...headers,
     }
     this.#resolve(new Response(body, { headers: fields }))
-    const write = (frame: string) => controller?.enqueue(encoder.encode(frame))
+    const write = (frame: string) => {
+      if (!controller) return
+      if (-(controller.desiredSize ?? 0) <= maxUnreadBytes)
+        return controller.enqueue(encoder.encode(frame))
+      controller.error(new Error('The client does not read the stream.'))
+      this.#cancellation.cancel('The client does not read the stream.')
+      close()
+    }
     return {
       send: (message, id) => write(toEvent(toText(message), id)),
       prime: (id, retryMs) => write(toPrimingEvent(id, retryMs)),
@@ -151,7 +164,10 @@ class WebReply implements HttpReply {
         controller?.close()
         close()
       },
-      onClose: (listener) => listeners.push(listener),
+      onClose: (listener) => {
+        if (controller) listeners.push(listener)
+        else listener()
+      },
     }
   }
 }

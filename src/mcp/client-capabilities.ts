@@ -1,4 +1,5 @@
 import type { ClientCapabilities } from '@modelcontextprotocol/server'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 
 /** Client capabilities that are plainly valid, the same in both eras. All others are judged by the SDK. */
@@ -34,3 +35,16 @@ const plainParts = new Map<string, (part: unknown, key: string) => boolean>([
   ['experimental', isPlainExtension],
   ['extensions', isPlainExtension],
 ])
+
+/** The capabilities that decide which questions can be asked, without their settings, for sessions that keep them. */
+export const toAskingCapabilities = ({
+  elicitation,
+  sampling,
+  roots,
+}: ClientCapabilities): ClientCapabilities =>
+  dropUndefined({
+    elicitation:
+      elicitation && dropUndefined({ form: elicitation.form && {}, url: elicitation.url && {} }),
+    sampling: sampling && {},
+    roots: roots && {},
+  })

@@ -1,5 +1,5 @@
-import type { FairShares } from '../capability/fair-shares.ts'
 import type { HttpReply, HttpRequest } from './http-port.ts'
+import type { SessionRegistry } from './legacy/session-registry.ts'
 import { LegacySessions } from './legacy/sessions.ts'
 import { type Message, readPlain } from './message.ts'
 import { checkRevision, claimsModern } from './modern/envelope.ts'
@@ -9,14 +9,16 @@ import { codes, RpcError, toErrorBody, toId, toRpcError } from './rpc-error.ts'
 import type { Surface } from './surface.ts'
 import { legacyRevisions } from './wire-names.ts'
 
+const maxBatchSize = 100
+
 /** One mount over HTTP: both protocol eras at the same address. */
 export class HttpEndpoint {
   readonly #surface: Surface
   readonly #sessions: LegacySessions
 
-  constructor(surface: Surface, now: () => number, sessionShares: FairShares) {
+  constructor(surface: Surface, sessions: SessionRegistry) {
     this.#surface = surface
-    this.#sessions = new LegacySessions(surface, now, sessionShares)
+    this.#sessions = new LegacySessions(surface, sessions)
   }
 
   /** Returns a promise only for requests that are not plainly valid. */
@@ -38,9 +40,10 @@ export class HttpEndpoint {
 
   /** Requests that are not plainly valid are judged by the SDK. */
   async #judge(request: HttpRequest, reply: HttpReply): Promise<void> {
-    const { judgeEra, judgeMessage } = await import('./judge.ts')
     const { headers, body } = request
     try {
+      checkBatchSize(body)
+      const { judgeEra, judgeMessage } = await import('./judge.ts')
       const verdict = judgeEra(request)
       const messages = [body].flat().map((one) => readPlain(one) ?? judgeMessage(one))
       if (!isComplete(messages))
@@ -60,6 +63,16 @@ export class HttpEndpoint {
       )
     }
   }
+}
+
+/** Before its messages are judged: to judge thousands blocks the event loop for a second. */
+function checkBatchSize(body: unknown): void {
+  if (Array.isArray(body) && body.length > maxBatchSize)
+    throw new RpcError(
+      codes.invalidRequest,
+      `Invalid Request: Batch must not exceed ${maxBatchSize} messages`,
+      { status: 400 },
+    )
 }
 
 const isComplete = (messages: readonly (Message | undefined)[]): messages is readonly Message[] =>

@@ -37,6 +37,7 @@ export interface EventStream {
   /** Sends a comment, so that proxies do not close an idle stream. */
   keepAlive(): void
   end(): void
+  /** Calls the listener when the stream is closed, and at once if it is closed already. */
   onClose(listener: () => void): void
 }
 

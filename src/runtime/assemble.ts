@@ -15,7 +15,7 @@ import type { Handler, HandlerOptions } from '../http/handler.ts'
 import { createGuard } from '../http/host-guard.ts'
 import { removeHidden } from '../json/hidden-characters.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
-import { sessionLimits } from '../mcp/legacy/sessions.ts'
+import { SessionRegistry } from '../mcp/legacy/session-registry.ts'
 import { subscriptionLimits } from '../mcp/modern/subscriptions.ts'
 import { createRequestStates } from '../mcp/request-state.ts'
 import { type ServerIdentity, Surface } from '../mcp/surface.ts'
@@ -92,7 +92,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     inForce.policy.text === 'keep' ? declared : removeHidden(declared)
   const steadyNow = createSteadyClock()
   const inFlight = new InFlight()
-  const sessions = new FairShares(sessionLimits)
+  const sessions = new SessionRegistry(steadyNow)
   const subscriptions = new FairShares(subscriptionLimits)
   const tokenGates = new Map<string, TokenGate>()
   const requiresToken = (mount: string) => config.http.tokens !== undefined || tokenGates.has(mount)
@@ -170,7 +170,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       requiresToken: requiresToken(path),
       subscriptions,
     })
-    return { catalog, surface, endpoint: new HttpEndpoint(surface, steadyNow, sessions) }
+    return { catalog, surface, endpoint: new HttpEndpoint(surface, sessions) }
   }
 
   const identity = () => toIdentity(options, mounts.snapshots.get('/mcp'), toServed)

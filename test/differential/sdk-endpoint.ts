@@ -9,10 +9,9 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
-import { FairShares } from '../../src/capability/fair-shares.ts'
 import { HttpEndpoint } from '../../src/mcp/http-endpoint.ts'
 import type { HttpReply, HttpRequest } from '../../src/mcp/http-port.ts'
-import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
+import { SessionRegistry } from '../../src/mcp/legacy/session-registry.ts'
 import { methods } from '../../src/mcp/methods.ts'
 import type { Surface } from '../../src/mcp/surface.ts'
 import { createSdkServer } from './sdk-server.ts'
@@ -27,7 +26,7 @@ export class SdkEndpoint extends HttpEndpoint {
   readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
 
   constructor(surface: Surface) {
-    super(surface, () => performance.now(), new FairShares(sessionLimits))
+    super(surface, new SessionRegistry(() => performance.now()))
     this.#surface = surface
     this.#modern = createMcpHandler(({ requestInfo }) => createModernServer(surface, requestInfo), {
       legacy: 'reject',

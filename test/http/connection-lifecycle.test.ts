@@ -1,14 +1,18 @@
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import net from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { NodeReply } from '../../src/http/node-reply.ts'
 import { Drawbridge, defineTool, definitionSource, z } from '../../src/index.ts'
+import { subscriptionLimits } from '../../src/mcp/modern/subscriptions.ts'
 import { aConfig, aProject, aSharedProject, aToolModule } from '../support/a-project.ts'
 import { amount, atMost } from '../support/amount.ts'
 import { eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { anInitialize, initialized } from '../support/legacy-request.ts'
-import { aModernRequest } from '../support/modern-request.ts'
+import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
+import { toBytes } from '../support/raw-http.ts'
 import { drawbridge, type Serving, startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { type StdioServer, spawnStdio } from '../support/spawn-server.ts'
@@ -351,6 +355,105 @@ describe('over HTTP', () => {
 
     expect(abortedAt).toEqual([])
     expect(bridge.audit).toEqual([])
+  })
+})
+
+test('a stream that is opened after its client has disconnected is closed at once', async () => {
+  const closed = new Latch()
+  const server = createServer((_, response) => {
+    response.once('close', () => {
+      const stream = new NodeReply(response, () => {}).stream()
+      stream.onClose(() => closed.open())
+    })
+    socket.resetAndDestroy()
+  })
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as net.AddressInfo
+
+  const socket = net.connect(port, '127.0.0.1')
+  socket.write(toBytes({ headers: {} }))
+
+  await closed.opened
+})
+
+test('a stream in process that nobody reads is closed, and its call aborted', async () => {
+  let entries = 0
+  const aborted = new Latch()
+  const chatter = defineTool({
+    name: 'chatter',
+    description: 'Logs until it is aborted.',
+    category: 'analysis',
+    schema: z.object({}),
+    execute: async (_, { log, signal }) => {
+      for (; !signal.aborted && entries < 200; entries++) {
+        log('info', 'x'.repeat(100 * 1024))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      if (signal.aborted) aborted.open()
+      return 'done'
+    },
+  })
+  const { bridge, url } = await serveHere({ sources: [definitionSource([chatter])] })
+  const { headers, body } = aModernPost('tools/call', {
+    name: 'chatter',
+    arguments: {},
+    _meta: { 'io.modelcontextprotocol/logLevel': 'info' },
+  })
+
+  const response = await bridge.fetch(new Request(url, { method: 'POST', headers, body }))
+  await aborted.opened
+
+  expect(entries).toBeLessThan(50)
+  await expect(response.text()).rejects.toThrow('does not read')
+})
+
+describe('subscriptions whose client has disconnected are closed', () => {
+  const listen = (notifications: object) => {
+    const message = aModernRequest('subscriptions/listen', { notifications })
+    return toBytes({ headers: toModernHeaders(message), body: JSON.stringify(message) })
+  }
+  const uris = Array.from({ length: 600 }, (_, index) => `file:///${'x'.repeat(60)}${index}`)
+
+  test.each([
+    ['before its large body was parsed', listen({ resourceSubscriptions: uris }), 1],
+    ['while they waited for an earlier response', listen({ toolsListChanged: true }), 32],
+  ])('%s', async (_, request, perConnection) => {
+    const { port, url } = await serveHere({ sources: [definitionSource([ping])] })
+    const bytes = Buffer.concat(Array.from({ length: perConnection }, () => request))
+    const sendAndReset = async () => {
+      const socket = net.connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      await new Promise((resolve) => socket.write(bytes, resolve))
+      // Pipelined requests have to be read first.
+      if (perConnection > 1) await once(socket, 'data')
+      socket.resetAndDestroy()
+    }
+    const connections = Math.ceil((1.5 * subscriptionLimits.perCaller) / perConnection)
+    for (let count = 0; count < connections; count += 16)
+      await Promise.all(Array.from({ length: 16 }, sendAndReset))
+
+    const subscribe = async (signal: AbortSignal) => {
+      const notifications = { toolsListChanged: true }
+      const response = await post(
+        url,
+        aModernPost('subscriptions/listen', { notifications }),
+        {},
+        signal,
+      )
+      const { value } = (await response.body?.getReader().read()) ?? {}
+      return Buffer.from(value ?? []).toString()
+    }
+    const texts = await eventually(async () => {
+      const clients = new AbortController()
+      const received = await Promise.all(
+        Array.from({ length: 8 }, () => subscribe(clients.signal)),
+      ).finally(() => clients.abort())
+      expect(received.join()).not.toContain('Too many open subscriptions')
+      return received
+    })
+
+    for (const text of texts) expect(text).toContain('subscriptions/acknowledged')
   })
 })
 

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineTool, definitionSource, z } from '../../src/index.ts'
-import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
+import type { HttpSession } from '../../src/mcp/legacy/http-session.ts'
+import { minIdleMs, SessionRegistry, sessionLimits } from '../../src/mcp/legacy/session-registry.ts'
 import { aWhile, eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { anInitialize, toLegacyHeaders } from '../support/legacy-request.ts'
@@ -194,6 +195,23 @@ describe('without tokens, all clients are one caller, and', () => {
     expect([await statusOf(url, reconnected), await statusOf(url, first)]).toEqual([200, 404])
   })
 
+  test('idle sessions on another mount make room, too', async () => {
+    const source = definitionSource([echo])
+    const { url } = await serveHere({
+      sources: [
+        { source, mount: '/mcp' },
+        { source, mount: '/mcp/other' },
+      ],
+    })
+    const first = await initializeSession(url)
+    for (let count = 1; count < sessionLimits.perCaller; count++) await initializeSession(url)
+
+    const onOther = await initializeSession(`${url}/other`)
+
+    expect(await statusOf(`${url}/other`, onOther)).toBe(200)
+    expect(await statusOf(url, first)).toBe(404)
+  })
+
   test('a client that opens sessions without end displaces only its own', async () => {
     const { url } = await serveHere({ sources: [definitionSource([echo])] })
     const honest = await open(url, 'honest')
@@ -204,6 +222,65 @@ describe('without tokens, all clients are one caller, and', () => {
     expect(await statusOf(url, honest)).toBe(200)
     expect(await statusOf(url, flooded.at(0) ?? '')).toBe(404)
     expect(await statusOf(url, flooded.at(-1) ?? '')).toBe(200)
+  })
+})
+
+describe('between clients of one caller at different addresses', () => {
+  let time = 0
+  /** A full registry with one session of each client. */
+  const aFullRegistry = (clients: readonly Pick<HttpSession, 'address'>[]) => {
+    time = 0
+    const registry = new SessionRegistry(() => time)
+    const sessions = clients.map(({ address }, index) => {
+      expect(registry.takePlace('ann', address)).toBe(true)
+      const session = {
+        id: String(index),
+        subject: 'ann',
+        address,
+        session: { clientName: `client ${index}` },
+        isIdle: true,
+        lastSeen: index,
+        close: () => {},
+      } as unknown as HttpSession
+      registry.add(session)
+      return session
+    })
+    return { registry, isOpen: (index: number) => registry.get(String(index)) === sessions[index] }
+  }
+  const others = (toAddress: (index: number) => string) =>
+    Array.from({ length: sessionLimits.perCaller - 1 }, (_, index) => ({
+      address: toAddress(index),
+    }))
+
+  test('a flood of names from one address displaces only sessions of that address', () => {
+    const { registry, isOpen } = aFullRegistry([{ address: 'honest' }, ...others(() => 'flooder')])
+
+    time = 10 * minIdleMs
+
+    expect(registry.takePlace('ann', 'flooder')).toBe(true)
+    expect([isOpen(0), isOpen(1)]).toEqual([true, false])
+  })
+
+  test('a flood from many addresses displaces no session that was used within a minute', () => {
+    const { registry, isOpen } = aFullRegistry([
+      { address: 'honest' },
+      ...others((index) => `flooder ${index}`),
+    ])
+
+    time = minIdleMs - 1
+    expect(registry.takePlace('ann', 'one more flooder')).toBe(false)
+    expect(isOpen(0)).toBe(true)
+
+    time = minIdleMs
+    expect(registry.takePlace('ann', 'one more flooder')).toBe(true)
+    expect(isOpen(0)).toBe(false)
+  })
+
+  test('a client can always take the place of an idle session at its own address', () => {
+    const { registry, isOpen } = aFullRegistry([{ address: 'honest' }, ...others(() => 'flooder')])
+
+    expect(registry.takePlace('ann', 'honest')).toBe(true)
+    expect([isOpen(0), isOpen(1)]).toEqual([false, true])
   })
 })
 

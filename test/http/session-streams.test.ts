@@ -162,6 +162,27 @@ test('a cancelled call is not answered, on its stream or when that is resumed', 
   expect(textsOf(received)).toEqual([])
 })
 
+test('the stream of a cancelled call ends after a while, and others stay open', async () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { url, session, finishers, finish } = await serveHeld()
+  const cancelled = await post(url, callIn(session, 'cancelled'))
+  const kept = await post(url, callIn(session, 'kept'))
+  await eventually(() => expect(finishers).toHaveLength(2))
+  const params = { requestId: 'cancelled' }
+  const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+  await post(url, { ...callIn(session), body: JSON.stringify(message) })
+
+  vi.advanceTimersByTime(121_000)
+  const frames = await framesUntilEnd(cancelled)
+  const resumed = await resume(url, session, frames[0]?.id ?? '')
+  finish(1, 'done')
+
+  expect(textsOf(frames)).toEqual([])
+  expect(resumed.status).toBe(400)
+  expect(textsOf(await framesUntilEnd(kept))).toEqual(['answer'])
+})
+
 describe('a lost stream of a call', () => {
   test('keeps what was sent meanwhile, in order, and the call goes on', async () => {
     const { url, session, finish, finishers, abortedCalls } = await serveHeld()
@@ -274,6 +295,19 @@ test('a batch is answered on one stream, with an answer for each of its requests
     -32601,
     'result',
   ])
+})
+
+test('a batch of too many messages is refused before any of them is judged', async () => {
+  const { url, session } = await serveHeld()
+  // Not valid JSON-RPC: a message that is judged would be a parse error.
+  const body = JSON.stringify(Array(101).fill({}))
+
+  const response = await post(url, { headers: toLegacyHeaders(session), body })
+
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({
+    error: { code: -32600, message: expect.stringContaining('must not exceed 100 messages') },
+  })
 })
 
 test('a batch with two requests of one id is refused before any of them runs', async () => {

@@ -4,10 +4,13 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { defineTool, definitionSource, z } from '../../src/index.ts'
-import { maxIdleMs, sessionLimits } from '../../src/mcp/legacy/sessions.ts'
+import { defineTool, defineView, definitionSource, z } from '../../src/index.ts'
+import { readHandshake } from '../../src/mcp/legacy/handshake.ts'
+import { sessionLimits } from '../../src/mcp/legacy/session-registry.ts'
+import { maxIdleMs } from '../../src/mcp/legacy/sessions.ts'
 import { aChangingSource } from '../support/a-changing-source.ts'
 import { eventually } from '../support/eventually.ts'
+import { Latch } from '../support/latch.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { repository } from '../support/spawn-server.ts'
@@ -183,6 +186,51 @@ describe('a session ends', () => {
     expect((await post(url, listIn(session), ann)).status).toBe(200)
     expect(stream.status).toBe(200)
   })
+
+  test('not right after its stream is lost', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
+    const { bridge, url } = await serveHere(guardedOptions)
+    const session = await initializeSession(url, ann)
+    const headers = { accept: 'text/event-stream', 'mcp-session-id': session, ...ann }
+    // In process: the server has seen the end of the stream when `cancel` returns.
+    const stream = await bridge.fetch(new Request(url, { headers }))
+
+    vi.advanceTimersByTime(maxIdleMs + 120_000)
+    await stream.body?.cancel()
+    vi.advanceTimersByTime(120_000)
+
+    expect((await post(url, listIn(session), ann)).status).toBe(200)
+  })
+
+  test('not right after the end of a call whose connection was lost', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
+    const [started, held] = [new Latch(), new Latch()]
+    const hold = defineTool({
+      name: 'hold',
+      description: 'Ends later.',
+      category: 'read',
+      schema: z.object({}),
+      execute: async () => {
+        started.open()
+        await held.opened
+        return 'held'
+      },
+    })
+    const { bridge, url } = await serveHere({ sources: [definitionSource([hold])] })
+    const session = await initializeSession(url)
+    const connection = new AbortController()
+    const call = aPostOf2025('tools/call', { name: 'hold', arguments: {} }, session)
+    await post(url, call, {}, connection.signal)
+    await started.opened
+    connection.abort()
+
+    vi.advanceTimersByTime(maxIdleMs + 120_000)
+    held.open()
+    await eventually(() => expect(bridge.audit).toHaveLength(1))
+    vi.advanceTimersByTime(120_000)
+
+    expect((await post(url, listIn(session))).status).toBe(200)
+  })
 })
 
 describe('sessions per caller are limited', () => {
@@ -298,6 +346,23 @@ describe('sessions per caller are limited', () => {
   })
 })
 
+test('a session keeps little of a large handshake, and knows which questions it can ask', async () => {
+  const large = 'x'.repeat(1_000_000)
+
+  const handshake = await readHandshake({
+    protocolVersion: '2025-11-25',
+    capabilities: {
+      elicitation: { form: { large }, url: {} },
+      roots: { listChanged: true },
+      experimental: { large: { large } },
+    },
+    clientInfo: { name: large, version: '1' },
+  })
+
+  expect(handshake.clientName).toBe('x'.repeat(100))
+  expect(handshake.client).toEqual({ elicitation: { form: {}, url: {} }, roots: {} })
+})
+
 describe('notifications in a session', () => {
   test('announce a changed tool list to every session', async () => {
     const { source, changeTools } = aChangingSource()
@@ -351,6 +416,22 @@ describe('notifications in a session', () => {
 
     expect(updatesWhileSubscribed).toEqual({ subscriber: ['lamp://hall'], other: [] })
     expect(updates).toEqual(updatesWhileSubscribed)
+  })
+
+  test('can be subscribed to for URIs of at most 64 K characters together', async () => {
+    const view = defineView({ uri: 'a://{b}', name: 'b', description: 'Any.', read: () => 'b' })
+    const { url } = await serveHere({ sources: [definitionSource([view])] })
+    const client = await aClientOf2025(url)
+    const uris = Array.from({ length: 7 }, (_, index) => `a://${index}${'x'.repeat(10_000)}`)
+    const [first = '', ...others] = uris
+    const last = others.pop() ?? ''
+    for (const uri of [first, ...others, first]) await client.subscribeResource({ uri })
+
+    const refusal = client.subscribeResource({ uri: last })
+    await expect(refusal).rejects.toMatchObject({ code: -32602 })
+    await client.unsubscribeResource({ uri: first })
+
+    await client.subscribeResource({ uri: last })
   })
 
   test('cannot be subscribed to for an unknown view', async () => {

@@ -253,3 +253,30 @@ test('in 2025, subscribed resources and lists are announced until the client uns
     'notifications/tools/list_changed',
   ])
 })
+
+test('a client that does not read is disconnected when its notifications take too much memory', async () => {
+  let entries = 0
+  const chatter = defineTool({
+    name: 'chatter',
+    description: 'Logs until it is aborted.',
+    category: 'analysis',
+    schema: z.object({}),
+    execute: async (_, { log, signal }) => {
+      for (; !signal.aborted && entries < 200; entries++) {
+        log('info', 'x'.repeat(1024 * 1024))
+        await setImmediate()
+      }
+      return 'done'
+    },
+  })
+  const { bridge } = await serveHere({ sources: [definitionSource([chatter])] })
+  const peer = await StdioPeer.connect(bridge)
+  const params = { name: 'chatter', arguments: {} }
+
+  peer.send(anInitialize(), { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+
+  expect(await peer.connection.closed).toMatchObject({
+    message: expect.stringContaining('has not read'),
+  })
+  expect(entries).toBeLessThan(100)
+})

@@ -1,13 +1,15 @@
 import type { ClientCapabilities, Result } from '@modelcontextprotocol/server'
 import { dropUndefined } from '../../json/drop-undefined.ts'
-import { isPlainClient } from '../client-capabilities.ts'
+import { isPlainClient, toAskingCapabilities } from '../client-capabilities.ts'
 import type { Params } from '../message.ts'
 import { isPlainInfo } from '../modern/envelope.ts'
 import { invalidParams } from '../rpc-error.ts'
 import { type Surface, toServerCapabilities } from '../surface.ts'
 import { legacyRevisions } from '../wire-names.ts'
 
-/** A valid `initialize`. */
+const maxNameLength = 100
+
+/** What a session keeps of a valid `initialize`: little, because there are many sessions. */
 export interface Handshake {
   readonly revision: string
   readonly client: ClientCapabilities
@@ -36,10 +38,13 @@ function toHandshake({ protocolVersion, capabilities, clientInfo }: Params): Han
   const isSupported = legacyRevisions.includes(protocolVersion as string)
   return {
     revision: (isSupported ? protocolVersion : legacyRevisions[0]) as string,
-    client: capabilities as ClientCapabilities,
-    clientName: (clientInfo as { name: string }).name,
+    client: toAskingCapabilities(capabilities as ClientCapabilities),
+    clientName: toOwnCopy((clientInfo as { name: string }).name.slice(0, maxNameLength)),
   }
 }
+
+/** V8 keeps the whole text of which a string is a slice. */
+const toOwnCopy = (text: string): string => Buffer.from(text).toString()
 
 /** The result of `initialize`. */
 export const toInitializeResult = (surface: Surface, { revision }: Handshake): Result =>

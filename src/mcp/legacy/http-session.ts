@@ -14,46 +14,56 @@ export interface HttpSessionOptions {
   readonly caller: Caller
   /** The network address of the client. */
   readonly address: string | undefined
+  readonly now: () => number
   /** Characters that may be kept for clients that reconnect. */
   readonly maxCharacters: () => number
-  readonly openStreamsLater: (reply: PostReply) => void
+  readonly openStreamLater: (reply: PostReply) => void
 }
 
 /** A 2025 session over HTTP, which belongs to one caller. */
 export class HttpSession {
   readonly id: string
+  readonly surface: Surface
   readonly subject: string
+  readonly address: string | undefined
   readonly session: LegacySession
-  lastSeen = 0
-  readonly #address: string | undefined
+  readonly #now: () => number
+  #lastSeen: number
   readonly #maxCharacters: () => number
-  readonly #openStreamsLater: HttpSessionOptions['openStreamsLater']
+  readonly #openStreamLater: HttpSessionOptions['openStreamLater']
   /** Created when needed: most sessions have no stream. */
   #streams: SessionStreams | undefined
 
   constructor(options: HttpSessionOptions) {
-    const { id, caller, address } = options
+    const { id, surface, caller, address, now } = options
     this.id = id
+    this.surface = surface
     this.subject = caller.subject
-    this.#address = address
-    this.#openStreamsLater = options.openStreamsLater
+    this.address = address
+    this.#now = now
+    this.#lastSeen = now()
+    this.#openStreamLater = options.openStreamLater
     this.#maxCharacters = options.maxCharacters
-    this.session = new LegacySession(options.surface, caller, (message) =>
+    this.session = new LegacySession(surface, caller, (message) =>
       this.#streams?.announce(JSON.stringify(message)),
     )
   }
 
   get streams(): SessionStreams {
-    this.#streams ??= new SessionStreams(this.id, this.#maxCharacters)
+    this.#streams ??= new SessionStreams(this.id, this.#maxCharacters, () => this.touch())
     return this.#streams
   }
 
-  /** Distinguishes the clients of one caller: without tokens, all clients are one caller. */
-  get clientKey(): string {
-    return `${this.#address} ${this.session.clientName}`
+  /** The time of the last request, the end of the last call or the close of the last stream. */
+  get lastSeen(): number {
+    return this.#lastSeen
   }
 
-  /** True if nothing would be lost but the session itself. */
+  touch(): void {
+    this.#lastSeen = this.#now()
+  }
+
+  /** True if nobody waits for anything. Answers that are kept for a client that reconnects are lost with the session. */
   get isIdle(): boolean {
     return (this.#streams?.size ?? 0) === 0 && this.session.running.size === 0
   }
@@ -70,7 +80,7 @@ export class HttpSession {
     }
     for (const message of messages) this.session.receive(message, { caller, headers }, postReply)
     if (requests.length === 0) reply.answer(202, '')
-    else if (!postReply.isFinished) this.#openStreamsLater(postReply)
+    else if (!postReply.isFinished) this.#openStreamLater(postReply)
   }
 
   /** Frees memory that clients hardly need any more; called once a minute. */
@@ -123,8 +133,8 @@ export class PostReply implements Outlet {
   }
 
   /**
-   * The stream of a call that was cancelled stays open until its client closes it: clients ask again and again for the
-   * rest of a stream that ends without an answer.
+   * The stream of a call that was cancelled stays open for a minute or two, or until its client closes it: clients ask
+   * again and again for the rest of a stream that ends without an answer, as long as it is known.
    */
   abandon(): void {
     this.#unanswered--
@@ -140,6 +150,7 @@ export class PostReply implements Outlet {
   }
 
   #end(status: number, body: Body, headers?: RpcError['headers']): void {
+    this.#session.touch()
     this.#unanswered--
     if (this.#stream === undefined && !this.#isBatch)
       return this.#reply.answer(status, body, { ...headers, 'mcp-session-id': this.#session.id })

@@ -6,6 +6,7 @@ import { type Announcement, toNotification } from '../announcements.ts'
 import { type Era, type Outlet, serveRequest } from '../engine.ts'
 import type { Exchange } from '../exchange.ts'
 import { type Message, noParams, type Params, type Request } from '../message.ts'
+import { maxUriCharacters } from '../modern/subscriptions.ts'
 import { RequestListener } from '../request-listener.ts'
 import { brief, invalidParams } from '../rpc-error.ts'
 import { RunningOutlet, RunningRequests } from '../running-requests.ts'
@@ -49,6 +50,7 @@ export class LegacySession {
   #questions: QuestionsToClient | undefined
   /** Callers by the URI that they subscribed to. */
   #subscriptions: Map<string, Caller> | undefined
+  #uriCharacters = 0
 
   /** `announce` sends a message that belongs to no request. */
   constructor(surface: Surface, caller: Caller, announce: (message: object) => void) {
@@ -89,13 +91,12 @@ export class LegacySession {
     if (!this.#surface.mayRead(caller, uri))
       throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
     this.#subscriptions ??= new Map()
-    if (this.#subscriptions.size >= maxSubscriptions && !this.#subscriptions.has(uri))
-      throw invalidParams(`A session can subscribe to at most ${maxSubscriptions} resources`)
+    if (!this.#subscriptions.has(uri)) this.#reserve(uri)
     this.#subscriptions.set(uri, caller)
   }
 
   unsubscribe(uri: string): void {
-    this.#subscriptions?.delete(uri)
+    if (this.#subscriptions?.delete(uri)) this.#uriCharacters -= uri.length
   }
 
   /** Cancels what is running; nothing is sent any more. */
@@ -103,6 +104,16 @@ export class LegacySession {
     this.#unsubscribe()
     this.#questions?.close()
     this.running.close()
+  }
+
+  #reserve(uri: string): void {
+    if ((this.#subscriptions?.size ?? 0) >= maxSubscriptions)
+      throw invalidParams(`A session can subscribe to at most ${maxSubscriptions} resources`)
+    if (this.#uriCharacters + uri.length > maxUriCharacters)
+      throw invalidParams(
+        `The URIs that a session subscribes to can have at most ${maxUriCharacters} characters`,
+      )
+    this.#uriCharacters += uri.length
   }
 
   #serve(request: Request, { caller, headers }: Sender, plainOutlet: Outlet): void {

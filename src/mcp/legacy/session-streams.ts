@@ -14,6 +14,7 @@ const firstRevisionWithPriming = '2025-11-25'
 export class SessionStreams {
   readonly #sessionId: string
   readonly #maxCharacters: () => number
+  readonly #onClose: () => void
   /** Connected streams. */
   readonly #connected = new Map<number, EventStream>()
   /** Streams with requests that are not answered yet, connected or not. */
@@ -27,9 +28,11 @@ export class SessionStreams {
   #nextStream = standaloneStream + 1
   #isClosed = false
 
-  constructor(sessionId: string, maxCharacters: () => number) {
+  /** `onClose` is called whenever one of the streams is closed. */
+  constructor(sessionId: string, maxCharacters: () => number, onClose: () => void) {
     this.#sessionId = sessionId
     this.#maxCharacters = maxCharacters
+    this.#onClose = onClose
   }
 
   /** The number of connected streams. */
@@ -58,13 +61,13 @@ export class SessionStreams {
   }
 
   send(stream: number, text: string): void {
-    // Nobody can resume a stream before its first event, so nothing is kept until then.
     const id = this.#log?.add(stream, text)
     this.#connected.get(stream)?.send(text, id)
   }
 
   /** Sends a message that belongs to no request. */
   announce(text: string): void {
+    // Without any stream, no client has an event id from which it could resume: nothing needs to be kept.
     if (this.#log) this.send(standaloneStream, text)
   }
 
@@ -78,14 +81,18 @@ export class SessionStreams {
     this.#delivered.add(stream)
   }
 
-  /** Nothing more will be sent on a stream, which stays open. */
+  /** Nothing more will be sent on a stream, which stays open until it is forgotten. */
   abandon(stream: number): void {
     this.#delivered.add(stream)
   }
 
-  /** Forgets the streams that were delivered before the previous call of this method. */
+  /** Forgets the streams that were delivered before the previous call of this method, and ends those of cancelled calls. */
   forgetDelivered(): void {
-    for (const stream of this.#outdated) this.#unfinished.delete(stream)
+    for (const stream of this.#outdated) {
+      this.#unfinished.delete(stream)
+      this.#connected.get(stream)?.end()
+      this.#connected.delete(stream)
+    }
     if (this.#outdated.size > 0) this.#log?.forget(this.#outdated)
     this.#outdated = this.#delivered
     this.#delivered = new Set()
@@ -121,6 +128,7 @@ export class SessionStreams {
     this.#connected.set(stream, connection)
     connection.onClose(() => {
       if (this.#connected.get(stream) === connection) this.#connected.delete(stream)
+      this.#onClose()
     })
     // The session was closed while a request waited for its stream.
     if (this.#isClosed) connection.end()

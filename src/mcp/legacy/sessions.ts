@@ -1,37 +1,29 @@
 import { randomBytes } from 'node:crypto'
-import type { FairShares, ShareLimits } from '../../capability/fair-shares.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
 import type { Message } from '../message.ts'
 import { codes, toErrorBody } from '../rpc-error.ts'
 import type { Surface } from '../surface.ts'
 import { legacyRevisions } from '../wire-names.ts'
 import { HttpSession, type PostReply } from './http-session.ts'
+import type { SessionRegistry } from './session-registry.ts'
 
-/** Sessions on all mounts. */
-export const sessionLimits: ShareLimits = { perCaller: 256, total: 4096 }
-
-/** A session without a request or an open stream for this time is closed. */
+/** A session without a running call or an open stream for this time is closed. */
 export const maxIdleMs = 30 * 60_000
 
 /** Characters kept for reconnecting clients: of one session, and of all sessions of one caller. */
 const maxSessionCharacters = 1024 * 1024
 const maxCallerCharacters = 16 * maxSessionCharacters
 
-const maxBatchSize = 100
-
-/** 2025 sessions over HTTP. */
+/** The 2025 sessions of one mount over HTTP. */
 export class LegacySessions {
   readonly #surface: Surface
-  readonly #now: () => number
-  readonly #shares: FairShares
-  readonly #sessions = new Map<string, HttpSession>()
+  readonly #registry: SessionRegistry
   readonly #sweeper: NodeJS.Timeout
   #unanswered: PostReply[] = []
 
-  constructor(surface: Surface, now: () => number, shares: FairShares) {
+  constructor(surface: Surface, registry: SessionRegistry) {
     this.#surface = surface
-    this.#now = now
-    this.#shares = shares
+    this.#registry = registry
     this.#sweeper = setInterval(() => this.#sweep(), 60_000).unref()
   }
 
@@ -42,13 +34,6 @@ export class LegacySessions {
         reply,
         406,
         'Not Acceptable: Client must accept both application/json and text/event-stream',
-      )
-    if (messages.length > maxBatchSize)
-      return refuse(
-        reply,
-        400,
-        `Invalid Request: Batch must not exceed ${maxBatchSize} messages`,
-        codes.invalidRequest,
       )
     const [first] = messages
     if (first && !request.headers['mcp-session-id'] && messages.some(isInitialize))
@@ -89,13 +74,13 @@ export class LegacySessions {
   delete(request: HttpRequest, reply: HttpReply): void {
     const session = this.#find(request, reply)
     if (!session) return
-    this.#close(session)
+    this.#registry.close(session)
     reply.answer(200, '')
   }
 
   close(): void {
     clearInterval(this.#sweeper)
-    for (const session of this.#sessions.values()) this.#close(session)
+    for (const session of this.#registry.on(this.#surface)) this.#registry.close(session)
   }
 
   /** The session of a request, or `undefined` after a refusal. */
@@ -105,9 +90,9 @@ export class LegacySessions {
       refuse(reply, 400, 'Bad Request: Mcp-Session-Id header is required')
       return undefined
     }
-    const session = this.#sessions.get(id)
-    // Session hijacking: a session of another caller is reported as not found.
-    if (session?.subject !== caller.subject) {
+    const session = this.#registry.get(id)
+    // Session hijacking: a session of another caller is reported as not found, like one of another mount.
+    if (session?.subject !== caller.subject || session.surface !== this.#surface) {
       refuse(reply, 404, 'Session not found', codes.sessionNotFound)
       return undefined
     }
@@ -119,68 +104,40 @@ export class LegacySessions {
       refuse(reply, 400, message)
       return undefined
     }
-    session.lastSeen = this.#now()
+    session.touch()
     return session
   }
 
   #open(initialize: Message, request: HttpRequest, reply: HttpReply): void {
     const { caller, address } = request
     const { subject } = caller
-    if (!this.#takeShare(subject))
+    if (!this.#registry.takePlace(subject, address))
       return refuse(
         reply,
         429,
-        'Too many open sessions, and all of them are in use. End one, or close a stream.',
+        'Too many open sessions, and all of them are in use. End one, close a stream, or try again in a minute.',
       )
     const session = new HttpSession({
       surface: this.#surface,
       id: randomBytes(24).toString('base64url'),
       caller,
       address,
+      now: this.#registry.now,
       maxCharacters: () =>
-        Math.min(maxSessionCharacters, maxCallerCharacters / this.#shares.held(subject)),
-      openStreamsLater: (postReply) => this.#openStreamLater(postReply),
+        Math.min(maxSessionCharacters, maxCallerCharacters / this.#registry.count(subject)),
+      openStreamLater: (postReply) => this.#openStreamLater(postReply),
     })
-    this.#sessions.set(session.id, session)
-    session.lastSeen = this.#now()
+    this.#registry.add(session)
     const outlet = {
       send: () => {},
       succeed: (body: Parameters<HttpReply['answer']>[1]) =>
         reply.answer(200, body, { 'mcp-session-id': session.id }),
       fail: (_: unknown, body: string) => {
-        this.#close(session)
+        this.#registry.close(session)
         reply.answer(400, body)
       },
     }
     session.session.receive(initialize, { caller, headers: request.headers }, outlet)
-  }
-
-  /**
-   * Sessions that nobody uses make room: a client that crashes or forgets `DELETE` leaves them behind, and must be able
-   * to connect again. A client whose session was closed gets 404 and opens a new one.
-   */
-  #takeShare(subject: string): boolean {
-    if (this.#shares.take(subject)) return true
-    const idle = this.#findIdle(subject)
-    if (!idle) return false
-    this.#close(idle)
-    return this.#shares.take(subject)
-  }
-
-  /** The longest idle session of the client that has the most, so that one client cannot displace the others. */
-  #findIdle(subject: string): HttpSession | undefined {
-    const own = [...this.#sessions.values()].filter((session) => session.subject === subject)
-    const counts = new Map<string, number>()
-    for (const { clientKey } of own) counts.set(clientKey, (counts.get(clientKey) ?? 0) + 1)
-    const countOf = ({ clientKey }: HttpSession) => counts.get(clientKey) ?? 0
-    const isBetter = (one: HttpSession, other: HttpSession) =>
-      countOf(one) === countOf(other)
-        ? one.lastSeen < other.lastSeen
-        : countOf(one) > countOf(other)
-    let found: HttpSession | undefined
-    for (const session of own)
-      if (session.isIdle && (!found || isBetter(session, found))) found = session
-    return found
   }
 
   /** A call that is not answered within this turn of the event loop gets a stream. */
@@ -193,16 +150,10 @@ export class LegacySessions {
     })
   }
 
-  #close(session: HttpSession): void {
-    if (!this.#sessions.delete(session.id)) return
-    this.#shares.release(session.subject)
-    session.close()
-  }
-
   #sweep(): void {
-    const idleSince = this.#now() - maxIdleMs
-    for (const session of this.#sessions.values())
-      if (session.isIdle && session.lastSeen < idleSince) this.#close(session)
+    const idleSince = this.#registry.now() - maxIdleMs
+    for (const session of this.#registry.on(this.#surface))
+      if (session.isIdle && session.lastSeen < idleSince) this.#registry.close(session)
       else session.tidy()
   }
 }

@@ -11,8 +11,8 @@ import { protocolMeta } from '../wire-names.ts'
 /** Subscriptions on all mounts. */
 export const subscriptionLimits: ShareLimits = { perCaller: 1024, total: 8192 }
 const maxUris = 1000
-/** Characters of the URIs of one subscription, which are kept as long as it is open. */
-const maxUriCharacters = 64 * 1024
+/** Characters of the URIs of one subscription or 2025 session, which are kept as long as it is open. */
+export const maxUriCharacters = 64 * 1024
 
 /** A subscription of `subscriptions/listen` that is not open yet. */
 export interface Subscription {

@@ -2,21 +2,33 @@ import type { Writable } from 'node:stream'
 import type { Body } from '../http-port.ts'
 
 /**
+ * Backpressure: a client with more unread bytes is disconnected at the next notification. Answers need no limit: no more
+ * requests are read while the client does not read.
+ */
+export const maxUnreadBytes = 64 * 1024 * 1024
+
+interface LineWriterListeners {
+  /** Called with `true` when the client does not read, and with `false` when it has caught up. */
+  readonly onBlocked: (isBlocked: boolean) => void
+  /** Called when the client has not read `maxUnreadBytes`. */
+  readonly onOverflow: () => void
+}
+
+/**
  * Writes one message per line. Messages of the same turn of the event loop are written together: a system call for each
  * would be the main cost of a call.
  */
 export class LineWriter {
   readonly #output: Writable
-  /** Called with `true` when the client does not read, and with `false` when it has caught up. */
-  readonly #onBlocked: (isBlocked: boolean) => void
+  readonly #listeners: LineWriterListeners
   #text = ''
   #isScheduled = false
   #isBlocked = false
   #isClosed = false
 
-  constructor(output: Writable, onBlocked: (isBlocked: boolean) => void) {
+  constructor(output: Writable, listeners: LineWriterListeners) {
     this.#output = output
-    this.#onBlocked = onBlocked
+    this.#listeners = listeners
   }
 
   write(message: Body): void {
@@ -26,6 +38,13 @@ export class LineWriter {
     if (this.#isScheduled) return
     this.#isScheduled = true
     setImmediate(this.#flush)
+  }
+
+  /** Writes a message that is no answer. */
+  notify(message: object): void {
+    if (this.#isClosed) return
+    if (this.#output.writableLength > maxUnreadBytes) this.#listeners.onOverflow()
+    else this.write(JSON.stringify(message))
   }
 
   /** Writes what is left. */
@@ -51,10 +70,10 @@ export class LineWriter {
     this.#text = ''
     if (this.#isBlocked || !this.#output.writableNeedDrain) return
     this.#isBlocked = true
-    this.#onBlocked(true)
+    this.#listeners.onBlocked(true)
     this.#output.once('drain', () => {
       this.#isBlocked = false
-      this.#onBlocked(false)
+      this.#listeners.onBlocked(false)
     })
   }
 }

@@ -17,7 +17,7 @@ import { duplicateId } from '../running-requests.ts'
 import type { Surface } from '../surface.ts'
 import { protocolMeta } from '../wire-names.ts'
 import { LineReader } from './line-reader.ts'
-import { LineWriter } from './line-writer.ts'
+import { LineWriter, maxUnreadBytes } from './line-writer.ts'
 import { ModernPeer } from './modern-peer.ts'
 
 export interface StdioConnectionOptions {
@@ -71,11 +71,13 @@ class StdioPeer implements StdioConnection {
     this.closed = new Promise((resolve) => {
       this.#settle = resolve
     })
-    this.#writer = new LineWriter(output, (isBlocked) =>
-      isBlocked ? this.#reader.pause() : this.#reader.resume(),
-    )
+    this.#writer = new LineWriter(output, {
+      onBlocked: (isBlocked) => (isBlocked ? this.#reader.pause() : this.#reader.resume()),
+      onOverflow: () =>
+        this.#closeWith(new Error(`The client has not read ${maxUnreadBytes} bytes of output`)),
+    })
     this.#outlet = {
-      send: (message) => this.#writer.write(JSON.stringify(message)),
+      send: (message) => this.#writer.notify(message),
       succeed: (body) => this.#writer.write(body),
       fail: (_, body) => this.#writer.write(body),
     }
@@ -101,6 +103,7 @@ class StdioPeer implements StdioConnection {
   }
 
   #closeWith(error: Error): void {
+    if (this.#isClosed) return
     this.#options.onError(error)
     this.#close(error)
   }
