@@ -491,9 +491,10 @@ test.each([
   [
     'has a non-boolean value',
     { action: 'accept', content: { approve: 'true' } },
-    'approval_denied',
+    'approval_required',
   ],
-  ['has no content', { action: 'accept' }, 'approval_denied'],
+  ['has no content', { action: 'accept' }, 'approval_required'],
+  ['has an unknown action', { action: 'maybe' }, 'approval_required'],
   ['cancels', { action: 'cancel' }, 'approval_required'],
 ])('an elicitation answer that %s is not an approval', async (_, answer, word) => {
   const { ran, call } = anApprovalSetup()

@@ -124,11 +124,14 @@ function readAnswer({ state, answers, capability }: Call): ApprovalAnswer | unde
   if (!isPlainObject(state) || typeof state.approval !== 'string') return undefined
   const answer = answers[questionName]
   if (!answer) return undefined
-  const { action, content } = answer
-  const approves = isPlainObject(content) && content.approve === true
-  const decision =
-    action === 'cancel' ? 'dismissed' : action === 'accept' && approves ? 'approved' : 'denied'
-  return { id: state.approval, decision }
+  return { id: state.approval, decision: toDecision(answer) }
+}
+
+/** Only a human's clear answer decides. Anything else, such as a form that lacks its field, dismisses the question. */
+function toDecision({ action, content }: Call['answers'][string]): ApprovalAnswer['decision'] {
+  if (action === 'decline') return 'denied'
+  const approve = action === 'accept' && isPlainObject(content) ? content.approve : undefined
+  return approve === true ? 'approved' : approve === false ? 'denied' : 'dismissed'
 }
 
 async function applyAnswer(
