@@ -67,10 +67,14 @@ export const serve = defineCommand({
       strayErrors.close()
     })
     if (args.stdio) {
-      const connection = await bridge.stdio({ output, ...dropUndefined({ mount: args.mount }) })
+      const connection = await bridge.stdio({
+        output,
+        graceMs,
+        ...dropUndefined({ mount: args.mount }),
+      })
       startWatching()
       // Running calls are answered before the connection ends.
-      for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      for (const signal of stopSignals)
         process.once(signal, () => void stop().then(() => connection.close()))
       const reason = await connection.closed
       await stop()
@@ -87,7 +91,7 @@ export const serve = defineCommand({
       `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
     )
     await new Promise<void>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+      for (const signal of stopSignals) process.once(signal, () => resolve())
     })
     await stop()
     return 0
@@ -108,6 +112,9 @@ function once(stop: () => Promise<void>): () => Promise<void> {
     return stopped
   }
 }
+
+/** SIGHUP: the terminal was closed. */
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Hosts kill a server on stdio that does not exit within about two seconds. */
 const graceDefaults = (stdio = false): number => (stdio ? 1000 : 5000)

@@ -89,4 +89,6 @@ export interface StdioOptions {
   readonly mount?: string
   /** Default: the local user, or the holder of `token` on a mount that serves records. */
   readonly caller?: Caller
+  /** Milliseconds that running calls get to be answered after the end of `input`. Default: 1000. */
+  readonly graceMs?: number
 }

@@ -11,6 +11,7 @@ import type { Approval, ApprovalView, AuditEntry } from '../governance/ledger.ts
 import type { PolicyRule } from '../governance/policy.ts'
 import type { OperatorFailure } from '../governance/steps/record-audit.ts'
 import type { NodeServer } from '../http/node-server.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { detachedExchange } from '../mcp/exchange.ts'
 import { methods, toCall } from '../mcp/methods.ts'
 import type { ToolList } from '../mcp/projection.ts'
@@ -243,6 +244,7 @@ export class Drawbridge {
     return connectStdio(mounts.at(mount).surface, {
       input,
       output,
+      ...dropUndefined({ graceMs: options.graceMs }),
       onError,
       caller: options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token),
       refuse: (message) =>

@@ -280,3 +280,30 @@ test('a client that does not read is disconnected when its notifications take to
   })
   expect(entries).toBeLessThan(100)
 })
+
+test('after the end of the input, running calls are answered for the grace period, and then cancelled', async () => {
+  const cancelled: number[] = []
+  const wait = defineTool({
+    name: 'wait',
+    description: 'Waits.',
+    category: 'analysis',
+    schema: z.object({ ms: z.number() }),
+    execute: async ({ ms }, { signal }) => {
+      signal.addEventListener('abort', () => cancelled.push(ms))
+      await aWhile(ms)
+      return 'waited'
+    },
+  })
+  const { bridge } = await serveHere({ sources: [definitionSource([wait])] })
+  const toWait = (id: number, ms: number) =>
+    toLine(aModernRequest('tools/call', { name: 'wait', arguments: { ms } }, id))
+  const patient = (await StdioPeer.connect(bridge)).read()
+  const hasty = (await StdioPeer.connect(bridge, { graceMs: 50 })).read()
+
+  patient.input.end(toWait(1, 100))
+  hasty.input.end(toWait(2, 2000))
+  await Promise.all([patient.connection.closed, hasty.connection.closed])
+
+  await eventually(() => expect(patient.messages.map(textOf)).toEqual(['waited']))
+  expect([hasty.messages, cancelled]).toEqual([[], [2000]])
+})

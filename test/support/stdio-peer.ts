@@ -25,9 +25,12 @@ export class StdioPeer {
     this.output = output
   }
 
-  static async connect(bridge: Drawbridge): Promise<StdioPeer> {
+  static async connect(
+    bridge: Drawbridge,
+    options: { readonly graceMs?: number } = {},
+  ): Promise<StdioPeer> {
     const [input, output] = [new PassThrough(), new PassThrough()]
-    const peer = new StdioPeer(await bridge.stdio({ input, output }), input, output)
+    const peer = new StdioPeer(await bridge.stdio({ ...options, input, output }), input, output)
     onTestFinished(() => peer.connection.close())
     return peer
   }

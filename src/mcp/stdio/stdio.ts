@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import { type Caller, localUser } from '../../capability/caller.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { failRequest, type Outlet } from '../engine.ts'
+import type { Body } from '../http-port.ts'
 import { LegacySession } from '../legacy/legacy-session.ts'
 import { type Message, type RequestId, readPlain } from '../message.ts'
 import {
@@ -26,6 +27,8 @@ export interface StdioConnectionOptions {
   readonly caller?: Caller
   /** The reason to refuse a message before it is handled, if there is one. */
   readonly refuse?: (message: unknown) => MessageRefusal | undefined
+  /** Milliseconds that running requests get to be answered after the end of the input. Default: 1000. */
+  readonly graceMs?: number
   /** Receives transport errors and unreadable lines, for the log. */
   readonly onError: (error: Error) => void
 }
@@ -42,6 +45,8 @@ export interface StdioConnection {
   /** Ends the connection. */
   close(): Promise<void>
 }
+
+const defaultGraceMs = 1000
 
 /** Serves one client on a pair of streams, in the era of its first message. */
 export const connectStdio = (surface: Surface, options: StdioConnectionOptions): StdioConnection =>
@@ -62,6 +67,8 @@ class StdioPeer implements StdioConnection {
   /** Decided by the first message other than `server/discover`, which clients of both eras may send first. */
   #era: Era | undefined
   #settle: (reason: Error | undefined) => void = () => {}
+  /** Runs after the end of the input. */
+  #graceTimer: NodeJS.Timeout | undefined
   #isClosed = false
 
   constructor(surface: Surface, options: StdioConnectionOptions) {
@@ -78,8 +85,8 @@ class StdioPeer implements StdioConnection {
     })
     this.#outlet = {
       send: (message) => this.#writer.notify(message),
-      succeed: (body) => this.#writer.write(body),
-      fail: (_, body) => this.#writer.write(body),
+      succeed: (body) => this.#answer(body),
+      fail: (_, body) => this.#answer(body),
     }
     this.#modern = new ModernPeer(surface, caller, this.#outlet)
     this.#legacy = new LegacySession(surface, caller, (message) => {
@@ -93,13 +100,30 @@ class StdioPeer implements StdioConnection {
       onLine: (line) => this.#receiveLine(line),
       onTooLong: (maxBytes) =>
         this.#closeWith(new Error(`A line is longer than ${maxBytes} bytes`)),
-      onEnd: () => this.#close(undefined),
+      onEnd: () => this.#end(),
       onError: (error) => options.onError(error),
     })
   }
 
   async close(): Promise<void> {
     this.#close(undefined)
+  }
+
+  #answer(body: Body): void {
+    this.#writer.write(body)
+    this.#closeIfAnswered()
+  }
+
+  /** The client sends nothing more, but may still read: what is running is answered first. */
+  #end(): void {
+    const { graceMs = defaultGraceMs } = this.#options
+    this.#graceTimer = setTimeout(() => this.#close(undefined), graceMs)
+    this.#closeIfAnswered()
+  }
+
+  #closeIfAnswered(): void {
+    if (!this.#graceTimer || this.#isJudging) return
+    if (this.#modern.running.size + this.#legacy.running.size === 0) this.#close(undefined)
   }
 
   #closeWith(error: Error): void {
@@ -111,6 +135,7 @@ class StdioPeer implements StdioConnection {
   #close(reason: Error | undefined): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    clearTimeout(this.#graceTimer)
     this.#reader.close()
     this.#modern.close()
     this.#legacy.close()
@@ -157,6 +182,7 @@ class StdioPeer implements StdioConnection {
     }
     this.#isJudging = false
     while (!this.#isJudging && this.#waiting.length > 0) this.#receive(this.#waiting.shift())
+    this.#closeIfAnswered()
   }
 
   /** `envelope`: the message is of 2026-07-28. */
