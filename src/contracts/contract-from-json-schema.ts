@@ -1,36 +1,44 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { ContractReading, Issue, Parsed } from '../capability/contract.ts'
+import { type Fault, isFault } from '../capability/fault.ts'
 import type { JsonObject } from '../capability/json.ts'
+import { isPlainObject } from '../json/is-plain-object.ts'
+import { allKeywords } from '../json/schema/keywords.ts'
 import { findPatternFault } from '../patterns/linear-pattern.ts'
 import { runToEnd, type Sliced, WorkExceeded } from '../patterns/work-limit.ts'
 import { type BoundedValidate, boundedAjv } from './bounded-ajv.ts'
 import { copyJson, copyJsonInSlices, validationWork } from './bounded-keywords.ts'
+import { type ModernSchema, modernizeSchema } from './modernize/modernize-schema.ts'
+import { readDraft } from './modernize/read-draft.ts'
 import type { Direction } from './read-contract.ts'
+import { findSchemaFault } from './schema-fault.ts'
 import { listPatterns } from './schema-patterns.ts'
+import { findShapeFault } from './schema-shape.ts'
+import { refuseTooDeep } from './stack-overflow.ts'
 
 /**
- * Serves JSON Schema unchanged. Checked against its meta-schema at load time, compiled at the first
- * call: compiling takes about a millisecond, and a configuration may have thousands of schemas.
+ * Serves JSON Schema 2020-12 unchanged, and older drafts in the keywords of 2020-12. Checked against its
+ * meta-schema at load time, compiled at the first call: compiling takes about a millisecond, and a
+ * configuration may have thousands of schemas.
  */
-export function contractFromJsonSchema(schema: JsonObject, direction: Direction): ContractReading {
-  const { $schema, $async: _, ...keywords } = schema
-  if ($schema !== undefined && !dialects.has(String($schema)))
-    return {
-      fault: `the schema dialect ${JSON.stringify($schema)} is not supported; use JSON Schema 2020-12`,
-    }
-  // Ajv resolves `$ref: "#"` only in schemas with an `$id`.
-  const body = { $id: 'schema:/', ...keywords }
-  const ajv = boundedAjv()
-  if (!ajv.validateSchema(body))
-    return { fault: `the schema is not valid: ${formatErrors(ajv.errors)}` }
-  for (const { source, pointer } of listPatterns(body)) {
+export function contractFromJsonSchema(
+  original: JsonObject,
+  direction: Direction,
+): ContractReading {
+  const modern = readModernSchema(original)
+  if (isFault(modern)) return modern
+  const { schema, remarks, body, text } = modern
+  for (const { source, pointer } of listPatterns(schema)) {
     const fault = findPatternFault(source)
     if (fault !== undefined) return { fault: `${pointer} ${fault}` }
   }
-  const text = JSON.stringify(schema)
   const hasDefaults = direction === 'input' && text.includes('"default":')
-  const compile = (): BoundedValidate => ajv.compile(body) as unknown as BoundedValidate
-  let validate = text.length > maxLazyLength ? compileLarge(compile) : undefined
+  const compile = (): BoundedValidate => boundedAjv().compile(body) as unknown as BoundedValidate
+  const hasUnusual = unusualReference.test(text)
+  const referenceFault = hasUnusual ? findSchemaFault(schema) : undefined
+  if (referenceFault !== undefined) return { fault: referenceFault }
+  const isEager = text.length > maxLazyLength || hasUnusual
+  let validate = isEager ? compileNow(compile) : undefined
   if (validate === 'overflow')
     return { fault: 'the schema has too many branches in one place to be validated' }
   return {
@@ -41,14 +49,52 @@ export function contractFromJsonSchema(schema: JsonObject, direction: Direction)
         return parseBounded(validate as BoundedValidate, value, hasDefaults)
       },
     },
-    remarks: [],
+    remarks,
   }
+}
+
+interface CheckedSchema extends ModernSchema {
+  /** The schema as Ajv takes it. */
+  readonly body: JsonObject
+  readonly text: string
+}
+
+/** A schema of any draft in the keywords of 2020-12, checked against the meta-schema. */
+export function readModernSchema(original: JsonObject): CheckedSchema | Fault {
+  const fault = findShapeFault(original) ?? findPropertiesFault(original)
+  if (fault !== undefined) return { fault }
+  const originalText = JSON.stringify(original)
+  const draft = readDraft(original, originalText)
+  if (typeof draft === 'object') return draft
+  const modern = modernizeSchema(original, draft, originalText)
+  const { $schema, $async: _, ...keywords } = modern.schema
+  // Ajv resolves `$ref: "#"` only in schemas with an `$id`.
+  const body = { $id: 'schema:/', ...keywords }
+  const ajv = boundedAjv()
+  if (!ajv.validateSchema(body))
+    return { fault: `the schema is not valid: ${formatErrors(ajv.errors)}` }
+  const text = modern.schema === original ? originalText : JSON.stringify(modern.schema)
+  return { ...modern, body, text }
+}
+
+/** A map of properties without `properties` around it would accept every value. */
+function findPropertiesFault(schema: JsonObject): string | undefined {
+  const entries = Object.entries(schema)
+  const isMap = entries.every(
+    ([name, value]) => isPlainObject(value) && !allKeywords.has(name) && !name.startsWith('x-'),
+  )
+  if (entries.length === 0 || !isMap) return undefined
+  const [[name] = ['']] = entries
+  return `the schema has no keyword of JSON Schema, so it would accept every value; write { "type": "object", "properties": { ${JSON.stringify(name)}: … } }`
 }
 
 const maxLazyLength = 16_384
 
-/** Compiled while loading: compiling would delay a call, and the code may overflow V8's stack. */
-function compileLarge(compile: () => BoundedValidate): BoundedValidate | 'overflow' {
+/** Not a pointer in the same document: Ajv does not find every anchor and relative URI. */
+const unusualReference = /"\$(?:ref|dynamicRef)":"(?!#\/|#")/
+
+/** Compiled while loading: compiling a large one delays a call, and its code may overflow V8's stack. */
+function compileNow(compile: () => BoundedValidate): BoundedValidate | 'overflow' {
   try {
     const validate = compile()
     // V8 compiles a function when it is first called.
@@ -90,9 +136,7 @@ const toParsed = ({ errors }: BoundedValidate, isValid: boolean, value: unknown)
 /** Invalid when validation takes too long: a call must not starve those of other callers. */
 function toRefusal(error: unknown): Parsed {
   if (error instanceof WorkExceeded) return { ok: false, issues: [tooMuchWork] }
-  // A stack overflow.
-  if (error instanceof RangeError) return { ok: false, issues: [tooDeep] }
-  throw error
+  return refuseTooDeep(error)
 }
 
 const tooMuchWork: Issue = {
@@ -100,15 +144,6 @@ const tooMuchWork: Issue = {
   message:
     'the value was not checked completely, because that takes too long; send shorter strings or fewer items',
 }
-
-const tooDeep: Issue = { pointer: '', message: 'the value is nested too deeply to be checked' }
-
-const dialects = new Set([
-  'https://json-schema.org/draft/2020-12/schema',
-  'https://json-schema.org/draft/2020-12/schema#',
-  'http://json-schema.org/draft/2020-12/schema',
-  'http://json-schema.org/draft/2020-12/schema#',
-])
 
 const formatErrors = (errors: readonly ErrorObject[] | null | undefined): string =>
   (errors ?? []).map((error) => `${error.instancePath || '/'} ${error.message}`).join('; ')

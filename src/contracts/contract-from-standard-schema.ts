@@ -1,6 +1,8 @@
 import type { Contract, ContractReading, Parsed } from '../capability/contract.ts'
+import { isFault } from '../capability/fault.ts'
 import type { JsonObject } from '../capability/json.ts'
 import { toPointer } from '../json/to-pointer.ts'
+import { readModernSchema } from './contract-from-json-schema.ts'
 import type { Direction } from './read-contract.ts'
 import { listPatterns } from './schema-patterns.ts'
 import { findSlowPatterns } from './slow-patterns.ts'
@@ -36,11 +38,14 @@ export function contractFromStandardSchema(
   const { vendor, jsonSchema } = schema['~standard']
   if (!jsonSchema)
     return { fault: `${vendor} schemas cannot be converted to JSON Schema. ${toRemedy(vendor)}` }
-  const { $schema, ...body } = jsonSchema[direction]({ target: 'draft-2020-12' })
+  // Some converters write an older draft than they are asked for.
+  const modern = readModernSchema(jsonSchema[direction]({ target: 'draft-2020-12' }) as JsonObject)
+  if (isFault(modern)) return modern
+  const { $schema, ...shown } = modern.schema
   return {
-    contract: { schema: body as JsonObject, parse: toParse(schema) },
-    remarks: [],
-    slowPatterns: listPatterns(body as JsonObject).flatMap(({ source, pointer }) =>
+    contract: { schema: shown, parse: toParse(schema), takesLiveValues: true },
+    remarks: modern.remarks,
+    slowPatterns: listPatterns(shown).flatMap(({ source, pointer }) =>
       findSlowPatterns(new RegExp(source, 'u'), pointer),
     ),
   }

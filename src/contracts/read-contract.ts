@@ -4,15 +4,18 @@ import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import { contractFromJsonSchema } from './contract-from-json-schema.ts'
 import { contractFromStandardSchema, isStandardSchema } from './contract-from-standard-schema.ts'
-import { contractFromZod, isZod, isZodShape, toZodObject } from './contract-from-zod.ts'
-import { findSchemaFault } from './schema-fault.ts'
+import { findSchemaFault, withObjectRoot } from './schema-fault.ts'
+import { findShapeFault } from './schema-shape.ts'
+import { withDepthIssue } from './stack-overflow.ts'
+import { contractFromZod, isZod, isZodShape, toZodObject } from './zod/contract-from-zod.ts'
+import { contractFromZod3, isZod3, isZod3Shape, toZod3Object } from './zod/contract-from-zod3.ts'
 
 /** Schemas with defaults or transforms differ: `input` is before parsing, `output` after. */
 export type Direction = 'input' | 'output'
 
 /**
- * Turns a schema into a contract. Accepts Zod, any Standard Schema and JSON Schema 2020-12; returns
- * a fault for schemas that MCP clients would reject.
+ * Turns a schema into a contract. Accepts Zod 4 and 3, any Standard Schema and JSON Schema of any draft;
+ * returns a fault for schemas that cannot be served. An input schema is shown with `"type": "object"`.
  *
  * @example
  * ```ts
@@ -28,8 +31,16 @@ export function readContract(schema: unknown, direction: Direction): ContractRea
   try {
     const reading = convert(schema, direction)
     if (isFault(reading)) return reading
-    const fault = findSchemaFault(reading.contract.schema, direction)
-    return fault === undefined ? reading : { fault }
+    const { contract } = reading
+    const shapeFault = contract.schema === schema ? undefined : findShapeFault(contract.schema)
+    const fault = shapeFault ?? findSchemaFault(contract.schema)
+    if (fault !== undefined) return { fault }
+    const shown = direction === 'output' ? contract.schema : withObjectRoot(contract.schema)
+    if (isFault(shown)) return shown
+    const parse = contract.takesLiveValues ? withDepthIssue(contract.parse) : contract.parse
+    return shown === contract.schema && parse === contract.parse
+      ? reading
+      : { ...reading, contract: { ...contract, schema: shown, parse } }
   } catch (error) {
     return { fault: `the schema cannot be converted to JSON Schema: ${(error as Error).message}` }
   }
@@ -37,8 +48,10 @@ export function readContract(schema: unknown, direction: Direction): ContractRea
 
 function convert(schema: unknown, direction: Direction): ContractReading {
   if (isZod(schema)) return contractFromZod(schema, direction)
+  if (isZod3(schema)) return contractFromZod3(schema, direction)
   if (isStandardSchema(schema)) return contractFromStandardSchema(schema, direction)
   if (isZodShape(schema)) return contractFromZod(toZodObject(schema), direction)
+  if (isZod3Shape(schema)) return contractFromZod3(toZod3Object(schema), direction)
   if (isPlainObject(schema)) return contractFromJsonSchema(schema as JsonObject, direction)
   return { fault: 'the schema is neither a Zod schema, a Standard Schema nor a JSON Schema object' }
 }

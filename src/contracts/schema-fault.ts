@@ -1,59 +1,27 @@
 import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
-import type { Direction } from './read-contract.ts'
-import { dataKeywords } from './schema-patterns.ts'
-
-const maxDepth = 64
-const maxLength = 256 * 1024
+import { type References, referencesOf } from '../json/schema/references.ts'
+import { pointerOf } from '../json/schema/walk-schema.ts'
+import { findReferenceLoop } from './reference-loop.ts'
 
 /**
- * Finds the reason why MCP clients would reject this schema, if any. One bad schema makes official
- * clients drop the whole tool list.
+ * Finds the reason why a schema cannot be served, if any. One bad schema makes official clients drop
+ * the whole tool list.
  */
-export function findSchemaFault(schema: JsonObject, direction: Direction): string | undefined {
-  if (direction === 'input' && schema.type !== 'object')
-    return `the root of the schema must be "type": "object", not ${JSON.stringify(schema.type) ?? 'absent'}`
-  const links: Links = { ids: new Set(), references: [] }
-  const fault = walk(schema, '', 0, links)
-  if (fault) return fault
-  if (JSON.stringify(schema).length > maxLength)
-    return `the schema is longer than ${maxLength} characters as JSON`
-  const dangling = links.references.find((reference) => !resolves(reference, schema, links.ids))
-  return dangling === undefined
-    ? undefined
-    : `$ref ${JSON.stringify(dangling)} points to nothing inside the schema; external references are not fetched`
-}
-
-interface Links {
-  readonly ids: Set<string>
-  readonly references: string[]
-}
-
-/** Without `links`, the node is data: a "$ref" in it is not a reference. */
-function walk(node: unknown, pointer: string, depth: number, links?: Links): string | undefined {
-  if (typeof node !== 'object' || node === null) return undefined
-  if (depth > maxDepth) return `the schema is nested deeper than ${maxDepth} levels`
-  if (links && !Array.isArray(node) && isPlainObject(node)) {
-    if (node.$async === true && pointer !== '') return `${pointer}/$async is not supported`
-    for (const key of ['$ref', '$dynamicRef'])
-      if (typeof node[key] === 'string') links.references.push(node[key])
-    for (const key of ['$anchor', '$dynamicAnchor'])
-      if (typeof node[key] === 'string') links.ids.add(`#${node[key]}`)
-    if (typeof node.$id === 'string') links.ids.add(node.$id)
-    if (typeof node.pattern === 'string' && !compiles(node.pattern))
-      return `${pointer}/pattern is not a valid regular expression`
+export function findSchemaFault(schema: JsonObject): string | undefined {
+  const references = referencesOf(schema)
+  for (const node of references.nodes) {
+    const { $async, pattern } = node.schema
+    if ($async === true && node.path.length > 0) return `${pointerOf(node)}/$async is not supported`
+    if (typeof pattern === 'string' && !compiles(pattern))
+      return `${pointerOf(node)}/pattern is not a valid regular expression`
   }
-  for (const [key, child] of Object.entries(node)) {
-    if (key === '__proto__') return `${pointer} has a property named __proto__`
-    const fault = walk(
-      child,
-      `${pointer}/${key}`,
-      depth + 1,
-      dataKeywords.has(key) ? undefined : links,
-    )
-    if (fault) return fault
+  const dangling = references.all.find(({ target }) => target === undefined)
+  if (dangling) {
+    const { node, keyword, text } = dangling
+    return `${pointerOf(node)}/${keyword} ${JSON.stringify(text)} points to nothing inside the schema; external references are not fetched`
   }
-  return undefined
+  return findReferenceLoop(references)
 }
 
 function compiles(pattern: string): boolean {
@@ -65,14 +33,33 @@ function compiles(pattern: string): boolean {
   }
 }
 
-function resolves(reference: string, schema: JsonObject, ids: ReadonlySet<string>): boolean {
-  if (reference === '#' || ids.has(reference)) return true
-  if (!reference.startsWith('#/')) return ids.has(reference.replace(/#$/, ''))
-  let node: unknown = schema
-  for (const segment of reference.slice(2).split('/')) {
-    const key = decodeURIComponent(segment).replaceAll('~1', '/').replaceAll('~0', '~')
-    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return false
-    node = (node as Record<string, unknown>)[key]
-  }
-  return true
+/** The input schema with `"type": "object"` at its root, as MCP requires; a fault if no object is valid. */
+export function withObjectRoot(schema: JsonObject): JsonObject | { readonly fault: string } {
+  if (schema.type === 'object') return schema
+  if (!acceptsObject(schema, referencesOf(schema), new Set()))
+    return {
+      fault: `the root of the schema must be "type": "object", not ${JSON.stringify(schema.type) ?? 'a schema that no object matches'}`,
+    }
+  const { type: _, ...rest } = schema
+  return { type: 'object', ...rest }
+}
+
+function acceptsObject(schema: unknown, references: References, seen: Set<unknown>): boolean {
+  if (typeof schema === 'boolean') return schema
+  if (!isPlainObject(schema)) return true
+  if (seen.has(schema)) return true
+  seen.add(schema)
+  const { type, $ref, allOf, anyOf, oneOf, not } = schema
+  const accepts = (one: unknown) => acceptsObject(one, references, seen)
+  if (type !== undefined && ![type].flat().includes('object')) return false
+  if ('const' in schema && !isPlainObject(schema.const)) return false
+  if (Array.isArray(schema.enum) && !schema.enum.some(isPlainObject)) return false
+  if (typeof $ref === 'string' && !accepts(references.resolve($ref, schema as JsonObject)))
+    return false
+  if (isPlainObject(not) && Object.keys(not).length === 0) return false
+  return (
+    (!Array.isArray(allOf) || allOf.every(accepts)) &&
+    (!Array.isArray(anyOf) || anyOf.some(accepts)) &&
+    (!Array.isArray(oneOf) || oneOf.some(accepts))
+  )
 }

@@ -1,5 +1,7 @@
 import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
+import { referencesOf } from '../json/schema/references.ts'
+import { pointerOf } from '../json/schema/walk-schema.ts'
 
 export interface SchemaPattern {
   readonly source: string
@@ -8,23 +10,18 @@ export interface SchemaPattern {
 }
 
 /** The regular expressions of a schema: `pattern`, and the keys of `patternProperties`. */
-export function listPatterns(schema: JsonObject): readonly SchemaPattern[] {
-  const patterns: SchemaPattern[] = []
-  const walk = (node: unknown, pointer: string): void => {
-    if (typeof node !== 'object' || node === null) return
-    if (isPlainObject(node)) {
-      if (typeof node.pattern === 'string')
-        patterns.push({ source: node.pattern, pointer: `${pointer}/pattern` })
-      if (isPlainObject(node.patternProperties))
-        for (const source of Object.keys(node.patternProperties))
-          patterns.push({ source, pointer: `${pointer}/patternProperties` })
-    }
-    for (const [key, child] of Object.entries(node))
-      if (!dataKeywords.has(key)) walk(child, `${pointer}/${key}`)
-  }
-  walk(schema, '')
-  return patterns
-}
-
-/** Keywords whose content is data, not a subschema. */
-export const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples'])
+export const listPatterns = (root: JsonObject): readonly SchemaPattern[] =>
+  referencesOf(root).nodes.flatMap((node) => {
+    const { pattern, patternProperties } = node.schema
+    if (pattern === undefined && patternProperties === undefined) return []
+    const pointer = pointerOf(node)
+    return [
+      ...(typeof pattern === 'string' ? [{ source: pattern, pointer: `${pointer}/pattern` }] : []),
+      ...(isPlainObject(patternProperties)
+        ? Object.keys(patternProperties).map((source) => ({
+            source,
+            pointer: `${pointer}/patternProperties`,
+          }))
+        : []),
+    ]
+  })

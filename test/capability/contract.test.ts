@@ -3,6 +3,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { z as z3 } from 'zod/v3'
 import { readContract } from '../../src/contracts/read-contract.ts'
 import { aContract } from '../support/builders.ts'
 
@@ -65,8 +66,10 @@ describe('Zod', () => {
   })
 
   test('types without a JSON representation give a remark', () => {
-    expect(readContract(z.object({ big: z.bigint() }), 'input')).toMatchObject({
-      remarks: ['/properties/big (bigint) has no JSON representation'],
+    expect(readContract(z.object({ mark: z.symbol() }), 'input')).toMatchObject({
+      remarks: [
+        '/properties/mark: (symbol) has no JSON representation, so that no value is valid here',
+      ],
     })
   })
 })
@@ -186,7 +189,8 @@ describe('an unusable schema', () => {
 
   test.each([
     ['a non-object root', { type: 'array' }, 'root'],
-    ['no root type', { anyOf: [{ type: 'object' }] }, 'root'],
+    ['a union without objects', { anyOf: [{ type: 'string' }, { type: 'array' }] }, 'root'],
+    ['an enum without objects', { enum: ['a'] }, 'root'],
     [
       'a remote reference',
       { type: 'object', properties: { a: { $ref: 'https://x.example/y' } } },
@@ -200,7 +204,7 @@ describe('an unusable schema', () => {
     [
       'a broken escape in a reference',
       { type: 'object', properties: { a: { $ref: '#/%zz' } } },
-      'URI',
+      '$ref',
     ],
     ['an unknown dialect', { $schema: 'https://x.example/dialect', type: 'object' }, 'dialect'],
     ['a wrong keyword', { type: 'object', properties: 5 }, 'not valid'],
@@ -224,4 +228,73 @@ describe('an unusable schema', () => {
   ])('is refused with the reason: %s', (_, schema, reason) => {
     expect(readContract(schema, 'input')).toEqual({ fault: expect.stringContaining(reason) })
   })
+})
+
+describe('a schema that is not JSON Schema is a fault', () => {
+  test.each<[string, object, string]>([
+    [
+      'a map of properties',
+      { city: { type: 'string' }, days: { type: 'number', optional: true } },
+      '"properties": { "city": … }',
+    ],
+    ['a shape of Valibot', { city: v.string() }, '/city is a schema of valibot'],
+    ['a shape of Zod 3 and 4', { a: z.string(), b: z3.string() }, '/a is a schema of Zod 4'],
+    [
+      'a shape of Zod and JSON',
+      { a: { type: 'string' }, b: z.string() },
+      '/b is a schema of Zod 4',
+    ],
+    [
+      'Zod 3 as a property',
+      { type: 'object', properties: { a: z3.string() } },
+      '/properties/a is a schema of Zod 3',
+    ],
+    ['ArkType as a property', { properties: { a: type('string') } }, 'a schema of arktype'],
+  ])('%s', (_, schema, message) => {
+    expect(readContract(schema, 'input')).toEqual({ fault: expect.stringContaining(message) })
+  })
+
+  test.each([[{}], [{ type: 'object' }], [{ properties: { _def: { type: 'string' } } }]])(
+    'but not %j',
+    (schema) => {
+      expect(readContract(schema, 'input')).not.toHaveProperty('fault')
+    },
+  )
+})
+
+describe('a value that overflows the stack or has odd members is invalid', () => {
+  const tree: z.ZodType = z.lazy(() => z.union([z.array(tree), z.date()]))
+
+  test.each<[string, z.ZodType, unknown]>([
+    ['toString', z.literal(1n), { toString: 1, valueOf: 1 }],
+    ['nesting', tree, JSON.parse('['.repeat(20_000) + ']'.repeat(20_000))],
+    ['nesting for a literal', z.literal(1n), JSON.parse('['.repeat(20_000) + ']'.repeat(20_000))],
+  ])('%s', async (_, schema, k) => {
+    expect(await aContract(z.object({ k: schema })).parse({ k })).toMatchObject({ ok: false })
+  })
+})
+
+test('a converter that writes an older draft is shown in 2020-12, and validates itself', async () => {
+  const validate = (value: unknown) =>
+    Array.isArray((value as { p?: unknown }).p) ? { value } : { issues: [{ message: 'no p' }] }
+  const body = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    type: 'object',
+    properties: { p: { type: 'array', items: [{ type: 'string' }], additionalItems: false } },
+  }
+  const jsonSchema = { input: () => body, output: () => body }
+  const contract = aContract({ '~standard': { vendor: 'test', validate, jsonSchema } })
+
+  expect(contract.schema).toEqual({
+    type: 'object',
+    properties: { p: { type: 'array', prefixItems: [{ type: 'string' }], items: false } },
+  })
+  expect(await contract.parse({ p: [1] })).toMatchObject({ ok: true })
+  expect(await contract.parse({})).toMatchObject({ ok: false, issues: [{ message: 'no p' }] })
+})
+
+test('a converter that writes an invalid schema is a fault', () => {
+  const jsonSchema = { input: () => ({ type: 'objekt' }), output: () => ({}) }
+  const schema = { '~standard': { vendor: 'test', validate: () => ({ value: 1 }), jsonSchema } }
+  expect(readContract(schema, 'input')).toHaveProperty('fault')
 })

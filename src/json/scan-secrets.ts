@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../../capability/json.ts'
-import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { isPlainObject } from './is-plain-object.ts'
 
 type Path = readonly PropertyKey[]
 
@@ -12,7 +11,7 @@ export interface SecretFinding {
 }
 
 /** Finds secrets by their form and by field names, because every client can read the projection. */
-export function findSecrets(value: JsonObject): SecretFinding[] {
+export function findSecrets(value: unknown): SecretFinding[] {
   const findings: SecretFinding[] = []
   walk(value, [], undefined, findings)
   return findings
