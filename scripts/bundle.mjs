@@ -12,6 +12,7 @@ const threads = globSync('src/**/*-thread.ts').map((file) => [path.basename(file
 const lazySources = {
   intentSource: ['intents', 'src/sources/intents/intent-source.ts'],
   manifestSource: ['manifest', 'src/runtime/open-manifest.ts'],
+  openApiSource: ['openapi', 'src/runtime/open-openapi.ts'],
   recordSource: ['records', 'src/runtime/records/open-records.ts'],
   serviceSource: ['services', 'src/sources/services/service-source.ts'],
 }

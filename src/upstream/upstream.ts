@@ -1,14 +1,33 @@
 import type { Cancellation } from '../capability/cancellation.ts'
+import type { JsonObject } from '../capability/json.ts'
 import type { Listener } from '../capability/listener.ts'
-import type { Outcome } from '../capability/outcome.ts'
+import type { Failed, Outcome } from '../capability/outcome.ts'
 import type { Egress } from './egress/egress.ts'
 
 /** A connection to an upstream agent, over one protocol. */
 export interface Upstream {
   /** Does not reject; settles at the latest when the request is cancelled. */
   call(request: UpstreamRequest): Promise<UpstreamAnswer>
+  /** Asks what the agent offers, without running a capability. Settles like `call`. */
+  probe(request: ProbeRequest): Promise<ProbeAnswer>
   close(): Promise<void>
 }
+
+export interface ProbeRequest {
+  /** Ids of the capabilities at the agent. */
+  readonly capabilities: readonly string[]
+  readonly cancellation: Cancellation
+  /** URL that may be read without any effect, for protocols that cannot list what they offer. */
+  readonly url?: string
+}
+
+/** What the agent says of each capability that was asked about, or why it says nothing. */
+export type ProbeAnswer = Failed | ReadonlyMap<string, Offer>
+
+/** `unknown`: the agent answered, but its answer does not tell. */
+export type Offer =
+  | { readonly kind: 'offered'; readonly input?: JsonObject; readonly output?: JsonObject }
+  | { readonly kind: 'missing' | 'unknown'; readonly why: string }
 
 export interface UpstreamRequest {
   /** Id of the capability at the agent. */

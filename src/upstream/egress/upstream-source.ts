@@ -1,4 +1,6 @@
+import type { Cancellation } from '../../capability/cancellation.ts'
 import type { Capability } from '../../capability/capability.ts'
+import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Source } from '../../capability/source.ts'
 import { defaultEgress, type Egress } from './egress.ts'
 
@@ -8,7 +10,12 @@ export interface UpstreamSource extends Source {
   connectUpstreams(host: UpstreamHost): void
   /** The servers that a call of the capability may reach. */
   destinations(capability: Capability): readonly Destination[]
+  /** Asks the servers whether what is declared is there, without running anything; after the source is read. */
+  probe?(schedule: ScheduleProbe): Promise<readonly Diagnostic[]>
 }
+
+/** Runs a request to one server when its turn comes, with a time limit. */
+export type ScheduleProbe = <T>(ask: (cancellation: Cancellation) => Promise<T>) => Promise<T>
 
 export interface UpstreamHost {
   readonly egress: Egress

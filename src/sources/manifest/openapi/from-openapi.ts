@@ -1,11 +1,15 @@
-import type { Fault } from '../../../capability/fault.ts'
-import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
-import { readYaml, type YamlFault } from '../../../yaml/read-yaml.ts'
+import { Api } from '../../../openapi/api.ts'
+import type { DocumentPath } from '../../../openapi/document.ts'
+import { type DocumentText, readDocument } from '../../../openapi/read-document.ts'
+import { removeSecrets } from '../../../openapi/remove-secrets.ts'
+import type { YamlFault } from '../../../yaml/read-yaml.ts'
 import { writeYaml } from '../../../yaml/write-yaml.ts'
 import { type Manifest, manifestShape } from '../reading/manifest-shape.ts'
-import { type DocumentPath, OpenApiDocument } from './openapi-document.ts'
 import { toDraft } from './to-draft.ts'
+
+export type AddReview = (path: DocumentPath, message: string) => void
 
 /** A draft manifest with notes for the person who reviews it. */
 export interface OpenApiDraft {
@@ -21,19 +25,31 @@ export interface DraftReview {
   readonly message: string
 }
 
-export type OpenApiReading = OpenApiDraft | Fault<readonly YamlFault[]>
+export interface DraftOptions {
+  /** Where the manifest finds the document, by which its HTTP interface is called. */
+  readonly documentPath: string
+  /** Copy the schemas of responses. Default: if they are not larger than the rest. */
+  readonly outputs?: boolean | undefined
+}
 
-/** Drafts a manifest from an OpenAPI 3.0 or 3.1 document; every guess gets a review note. */
-export function fromOpenApi(text: string, file: string): OpenApiReading {
-  const reading = readYaml(text, file)
-  if (reading.faults.length === 0 && !isPlainObject(reading.value))
-    return { fault: [{ at: reading.at([]), message: 'This is not an OpenAPI document.' }] }
-  const document = new OpenApiDocument(reading)
-  if (document.faults.length > 0) return { fault: document.faults }
+/** Drafts a manifest from an OpenAPI document; every guess gets a review note. */
+export async function fromOpenApi(
+  text: DocumentText,
+  options: DraftOptions,
+): Promise<OpenApiDraft | Fault<readonly YamlFault[]>> {
+  const document = await readDocument(text)
+  if (isFault(document)) return document
+  const api = new Api(document, { secrets: {} })
   const notes: { path: DocumentPath; message: string }[] = []
-  const draft = toDraft(document, (path, message) => notes.push({ path, message }))
-  if (document.faults.length > 0) return { fault: document.faults }
-  const manifest = manifestShape.parse(draft)
+  const review: AddReview = (path, message) => notes.push({ path, message })
+  const { draft, faults } = toDraft(api, options, review)
+  if (faults.length > 0)
+    return { fault: faults.map(({ path, message }) => ({ at: document.at(path), message })) }
+  const manifest = manifestShape.parse(
+    removeSecrets(draft, (path) =>
+      review(path, 'something that looked like a secret was removed here.'),
+    ),
+  )
   const head = `A draft from OpenAPI ${document.version}. Every "review:" marks a guess to confirm or correct.`
   const comments = notes.map(({ path, message }) => ({ path, text: `review: ${message}` }))
   return {

@@ -1,55 +1,63 @@
+import { isFault } from '../../../capability/fault.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
+import type { Api } from '../../../openapi/api.ts'
+import { compileOperation } from '../../../openapi/compile-operation.ts'
+import type { Finding } from '../../../openapi/findings.ts'
+import { SchemaTranslator } from '../../../openapi/schemas.ts'
+import { findServer } from '../../../openapi/servers.ts'
 import type { Manifest, ManifestInterface } from '../reading/manifest-shape.ts'
 import { strictRuntime, strictTrust } from '../reading/strict-terms.ts'
-import { hasMinLength, toSlug } from './names.ts'
-import type { Fields, OpenApiDocument } from './openapi-document.ts'
-import { removeSecrets } from './remove-secrets.ts'
-import type { AddReview } from './schema-bundle.ts'
-import {
-  type ImportedOperation,
-  methodSemantics,
-  type Operation,
-  toImportedOperation,
-  toParameterNodes,
-} from './to-imported-operation.ts'
+import type { AddReview, DraftOptions } from './from-openapi.ts'
+import { hasMinLength, toManifestIds, toSlug } from './slugs.ts'
+import { type DraftedCapability, toDraftedCapability } from './to-drafted-capability.ts'
 import type { AuthScheme } from './to-security-draft.ts'
 import { toVersion } from './to-version.ts'
 
+export interface Draft {
+  readonly draft: Manifest
+  /** Problems of the document; the draft is not complete then. */
+  readonly faults: readonly Finding[]
+}
+
 /** A complete manifest: the document's content, and cautious guesses for the rest. */
-export function toDraft(document: OpenApiDocument, review: AddReview): Manifest {
-  const identity = toIdentity(document, review)
-  const operations: ImportedOperation[] = []
-  for (const operation of toOperations(document)) {
-    const at = ['capabilities', operations.length]
-    review(at, `made from ${operation.method.toUpperCase()} ${operation.route}.`)
-    operations.push(
-      toImportedOperation(operation, {
-        document,
-        id: identity.id,
-        usedIds: new Set(operations.map(({ capability }) => capability.id)),
-        review: (path, message) => review([...at, ...path], message),
-      }),
-    )
-  }
-  if (operations.length === 0)
-    document.reportFault(['paths'], 'The document has no operations to import.')
+export function toDraft(api: Api, options: DraftOptions, review: AddReview): Draft {
+  const { document, findings } = api
+  const identity = toIdentity(document.root.info, review)
+  const ids = toManifestIds(api.operations.map(({ id }) => id))
+  const outputs = new SchemaTranslator(document, 'output')
+  const inputs = new SchemaTranslator(document, 'input')
+  const drafted = api.operations.map((declared, index) => {
+    const at = ['capabilities', index]
+    review(at, `made from ${declared.method.toUpperCase()} ${declared.route}.`)
+    return toDraftedCapability(compileOperation(document, declared, inputs), {
+      document,
+      manifestId: identity.id,
+      id: ids.get(declared.id) as string,
+      outputs,
+      review: (path, message) => review([...at, ...path], message),
+    })
+  })
+  const faults = [...findings.faults, ...drafted.flatMap((one) => one.faults)]
+  if (api.operations.length === 0 && faults.length === 0)
+    faults.push({ path: ['paths'], message: 'The document has no operations to import.' })
   review(['capabilities'], 'each is offered over MCP, for Drawbridge to serve, and over HTTP.')
   if (document.root.webhooks !== undefined)
     review(['capabilities'], 'webhooks are calls from the API to its clients and are not imported.')
-  const schemes = toSchemes(operations)
-  const requirements = toRequirements(operations, schemes, identity.id, review)
+  const schemes = toSchemes(drafted)
+  const requirements = toRequirements(drafted, schemes, identity.id, review)
   review(['trust'], 'OpenAPI has no trust section; these are cautious guesses.')
   review(['runtime'], 'OpenAPI has no runtime section; these are cautious guesses.')
   const draft: Manifest = {
     schema_version: '0.1',
     identity,
     ...dropUndefined({ requirements }),
-    capabilities: operations.map(({ capability }) => capability),
-    interfaces: [toInterface(document, schemes, review)],
+    capabilities: toCapabilities(drafted, options, review),
+    interfaces: [toInterface(api, schemes, options, review)],
     trust,
     runtime,
   }
-  return removeSecrets(draft, review)
+  return { draft, faults: unique(faults) }
 }
 
 const trust: Manifest['trust'] = {
@@ -61,11 +69,16 @@ const trust: Manifest['trust'] = {
 
 const runtime: Manifest['runtime'] = { ...strictRuntime, max_retries: 1 }
 
+/** Operations share what they refer to, and its faults. */
+const unique = (faults: readonly Finding[]): readonly Finding[] => [
+  ...new Map(faults.map((one) => [JSON.stringify([one.path, one.message]), one])).values(),
+]
+
 const toText = (value: unknown): string => (typeof value === 'string' ? value.trim() : '')
 
-function toIdentity(document: OpenApiDocument, review: AddReview): Manifest['identity'] {
-  const info = document.resolve(document.root.info, ['info'])?.value ?? {}
-  const contact = document.resolve(info.contact, ['info', 'contact'])?.value ?? {}
+function toIdentity(declared: unknown, review: AddReview): Manifest['identity'] {
+  const info = isPlainObject(declared) ? declared : {}
+  const contact = isPlainObject(info.contact) ? info.contact : {}
   const addReview = (field: string, message: string) => review(['identity', field], message)
   const title = toText(info.title)
   const slug = toSlug(title)
@@ -94,56 +107,59 @@ function toIdentity(document: OpenApiDocument, review: AddReview): Manifest['ide
   }
 }
 
-function toOperations(document: OpenApiDocument): Operation[] {
-  const paths = document.resolve(document.root.paths, ['paths'])?.value ?? {}
-  return Object.keys(paths)
-    .filter((route) => !route.startsWith('x-'))
-    .flatMap((route) => {
-      const item = document.resolve(paths[route], ['paths', route])
-      if (!item) return []
-      const sharedParameters = toParameterNodes(
-        item.value.parameters,
-        [...item.path, 'parameters'],
-        document,
-      )
-      return Object.keys(item.value)
-        .filter(isMethod)
-        .flatMap((method): Operation[] => {
-          const node = document.resolve(item.value[method], [...item.path, method])
-          return node ? [{ method, route, sharedParameters, ...node }] : []
-        })
-    })
+/**
+ * A manifest has no shared schemas: each capability repeats what it refers to. The schemas of responses
+ * are copied only while they are small, because they can be many times as large as the document.
+ */
+function toCapabilities(
+  drafted: readonly DraftedCapability[],
+  { outputs }: DraftOptions,
+  review: AddReview,
+): Manifest['capabilities'] {
+  const length = drafted.reduce(
+    (sum, { capability }) => sum + JSON.stringify(capability.output_schema).length,
+    0,
+  )
+  if (outputs ?? length <= maxOutputChars) return drafted.map(({ capability }) => capability)
+  review(
+    ['capabilities'],
+    `the schemas of responses, ${length} characters, are left out: results are not checked. --outputs copies them.`,
+  )
+  return drafted.map(({ capability }) => {
+    const { type } = capability.output_schema as { readonly type: 'object' }
+    return { ...capability, output_schema: { type } }
+  })
 }
 
-const isMethod = (key: string): key is keyof typeof methodSemantics =>
-  Object.hasOwn(methodSemantics, key)
+const maxOutputChars = 500_000
 
 /** Distinct schemes, in the order of first use. */
-const toSchemes = (operations: readonly ImportedOperation[]): AuthScheme[] => [
+const toSchemes = (drafted: readonly DraftedCapability[]): AuthScheme[] => [
   ...new Map(
-    operations.flatMap(({ security }) =>
+    drafted.flatMap(({ security }) =>
       security.schemes.map((scheme) => [scheme.name, scheme] as const),
     ),
   ).values(),
 ]
 
 function toRequirements(
-  operations: readonly ImportedOperation[],
+  drafted: readonly DraftedCapability[],
   schemes: readonly AuthScheme[],
   id: string,
   review: AddReview,
 ): Manifest['requirements'] {
-  const permissions = [...new Set(operations.flatMap(({ security }) => security.permissions))]
+  const permissions = [...new Set(drafted.flatMap(({ security }) => security.permissions))]
   const secrets = schemes
-    .filter(({ auth }) => auth !== 'mTLS')
+    .filter(({ auth, name }) => auth !== 'mTLS' && hasMinLength(name, 2))
     .map(({ name }) => ({
-      id: `credential-${toSlug(name)}`.replace(/-$/, ''),
+      // The id binds the secret to the security scheme of the document.
+      id: name,
       secret_ref: `env://${toSlug(`${id} ${name}`).toUpperCase().replaceAll('-', '_')}`,
     }))
   if (secrets.length > 0)
     review(
       ['requirements', 'secrets'],
-      'invented: set where the credentials for the API are stored.',
+      'invented: set where the credentials for the API are stored. The id is the name of the security scheme.',
     )
   if (permissions.length === 0 && secrets.length === 0) return undefined
   return dropUndefined({
@@ -153,8 +169,9 @@ function toRequirements(
 }
 
 function toInterface(
-  document: OpenApiDocument,
+  api: Api,
   schemes: readonly AuthScheme[],
+  { documentPath }: DraftOptions,
   review: AddReview,
 ): ManifestInterface {
   const addReview = (field: string, message: string) => review(['interfaces', 0, field], message)
@@ -171,42 +188,43 @@ function toInterface(
       `a manifest has no exact equivalent of ${firstScheme.name}; this is the nearest.`,
     )
   addReview(
-    'endpoint',
-    'calls are sent as POST to <endpoint>/<capability id>; an API with other paths needs handlers or a gateway.',
+    'schema_ref',
+    'calls are sent as this document says: keep it beside the manifest. Without it, they are POST requests to <endpoint>/<capability id>.',
   )
-  const endpoint = toEndpoint(document, (message) => addReview('endpoint', message))
   addReview('privileged', 'OpenAPI has no such field.')
   return {
     name: 'http',
     protocol: 'HTTP',
-    endpoint,
+    endpoint: toEndpoint(api, (message) => addReview('endpoint', message)),
     auth: firstScheme?.auth ?? 'none',
     privileged: false,
+    schema_ref: documentPath,
   }
 }
 
 const placeholderEndpoint = 'https://api.example.com'
 
-function toEndpoint({ root }: OpenApiDocument, addReview: (message: string) => void): string {
-  const servers = Array.isArray(root.servers) ? (root.servers as readonly Fields[]) : []
-  const [server] = servers
-  if (servers.length > 1) addReview(`the first of ${servers.length} servers.`)
-  const template = toText(server?.url)
-  if (template === '') {
-    addReview('the document has no server.')
-    return placeholderEndpoint
-  }
-  const variables = (server?.variables ?? {}) as Readonly<Record<string, Fields | undefined>>
-  const url = template
-    .replaceAll(/\{([^}]*)\}/g, (_, name: string) => String(variables[name]?.default ?? name))
-    .replace(/(?<!\/)\/+$/, '')
-  if (url !== template.replace(/(?<!\/)\/+$/, ''))
-    addReview(`${template} with the defaults of its variables.`)
-  // Removes `user:password@` from the URL.
-  const withoutUserinfo = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1')
-  if (!/^https?:\/\//i.test(withoutUserinfo))
-    addReview('the URL is relative; write the absolute one.')
-  if (/^[^\s<>"{}|\\^`]+$/.test(withoutUserinfo)) return withoutUserinfo
-  addReview(`${JSON.stringify(template)} is not a URL.`)
+function toEndpoint({ document, operations }: Api, addReview: (message: string) => void): string {
+  const declared = Array.isArray(document.root.servers) ? document.root.servers : []
+  if (declared.length > 1) addReview(`the first of ${declared.length} servers.`)
+  const servers = declared.map(withoutUser)
+  const [operation] = operations
+  const server = operation
+    ? findServer({ ...document, root: { servers } }, withoutServers(operation), {})
+    : { fault: 'the document has no operation' }
+  if (!isFault(server)) return server.href.replace(/\/+$/, '')
+  addReview(`${server.fault}.`)
   return placeholderEndpoint
 }
+
+/** Removes `user:password@` from the URL. */
+const withoutUser = (server: unknown): unknown =>
+  isPlainObject(server) && typeof server.url === 'string'
+    ? { ...server, url: server.url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1') }
+    : server
+
+const withoutServers = (operation: Api['operations'][number]): Api['operations'][number] => ({
+  ...operation,
+  value: {},
+  item: { ...operation.item, value: {} },
+})

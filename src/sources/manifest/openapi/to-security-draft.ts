@@ -1,5 +1,5 @@
+import type { SchemeUse, SecurityAlternatives } from '../../../openapi/security/schemes.ts'
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
-import type { DocumentPath, Fields, OpenApiDocument } from './openapi-document.ts'
 
 type Auth = ManifestInterface['auth']
 
@@ -18,51 +18,28 @@ export interface AuthScheme {
   readonly isExact: boolean
 }
 
-export interface SecurityOptions {
-  readonly document: OpenApiDocument
-  /** The id of the manifest; prefix of invented permissions. */
-  readonly id: string
-}
-
 const noSecurity: SecurityDraft = { permissions: [], schemes: [], notes: [] }
 
-/** Uses the first security requirement of the operation, or of the document. */
+/** Uses the first alternative. `id` is that of the manifest: the prefix of invented permissions. */
 export function toSecurityDraft(
-  operation: Fields,
-  path: DocumentPath,
+  alternatives: SecurityAlternatives,
   writes: boolean,
-  { document, id }: SecurityOptions,
+  id: string,
 ): SecurityDraft {
-  const isOverridden = operation.security !== undefined
-  const security = isOverridden ? operation.security : document.root.security
-  const at = isOverridden ? [...path, 'security'] : ['security']
-  if (security === undefined) return noSecurity
-  if (!Array.isArray(security)) {
-    document.reportFault(at, 'security must be a list.')
-    return noSecurity
-  }
-  const alternatives = security.map(
-    (item, index) => document.resolve(item, [...at, index])?.value ?? {},
-  )
-  const [requirement] = alternatives
-  if (!requirement) return noSecurity
-  if (alternatives.some((item) => Object.keys(item).length === 0))
+  const [requirement = []] = alternatives
+  if (alternatives.length > 1 && alternatives.some((item) => item.length === 0))
     return {
       ...noSecurity,
       notes: ['It may also be called without authentication, so no permission is required.'],
     }
-  const schemes = Object.keys(requirement).flatMap((name) =>
-    toScheme(document, name, [...at, 0, name]),
-  )
-  const scopes = Object.values(requirement).flatMap((list) =>
-    Array.isArray(list) ? list.map(String) : [],
-  )
+  if (requirement.length === 0) return noSecurity
+  const scopes = requirement.flatMap((use) => use.scopes)
   const permissions = scopes.map((scope) => toPermission(scope, id))
   const changedScopes = scopes.filter((scope, index) => scope !== permissions[index])
   const inventedPermission = `${id}.${writes ? 'write' : 'read'}`
   return {
     permissions: scopes.length > 0 ? [...new Set(permissions)] : [inventedPermission],
-    schemes,
+    schemes: requirement.map(toScheme),
     notes: [
       ...(alternatives.length > 1
         ? [`There are ${alternatives.length} security requirements; this is the first.`]
@@ -86,23 +63,11 @@ function toPermission(scope: string, id: string): string {
   return /^[a-z]/.test(permission) ? permission : `api-${id}.${permission}`
 }
 
-function toScheme(document: OpenApiDocument, name: string, at: DocumentPath): AuthScheme[] {
-  const path = ['components', 'securitySchemes', name]
-  const components = document.resolve(document.root.components, ['components'])?.value
-  const securitySchemes =
-    document.resolve(components?.securitySchemes, path.slice(0, 2))?.value ?? {}
-  const node = Object.hasOwn(securitySchemes, name)
-    ? document.resolve(securitySchemes[name], path)
-    : undefined
-  if (!node) {
-    document.reportFault(at, `components.securitySchemes has no scheme ${name}.`)
-    return []
-  }
-  const { type, scheme, bearerFormat } = node.value
+function toScheme({ name, declared: { type, scheme, bearerFormat } }: SchemeUse): AuthScheme {
   const kind = type === 'http' ? `http ${String(scheme).toLowerCase()}` : String(type)
   const isJwt = kind === 'http bearer' && String(bearerFormat).toLowerCase() === 'jwt'
   const [auth, match] = isJwt ? exactJwt : (auths.get(kind) ?? fallback)
-  return [{ name, auth, isExact: match === 'exact' }]
+  return { name, auth, isExact: match === 'exact' }
 }
 
 type AuthMapping = readonly [auth: Auth, match: 'exact' | 'nearest']

@@ -1,28 +1,29 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
-import type { Fault } from '../../../capability/fault.ts'
-import { EgressError } from '../../../upstream/egress/egress.ts'
+import type { Fault } from '../../capability/fault.ts'
+import { EgressError } from '../egress/egress.ts'
 
-/** The response of a POST, or why there is none. */
-export type PostResult = PostReply | PostFailure
+/** The response to a request, or why there is none. */
+export type SendResult = HttpReply | SendFailure
 
-export interface PostReply {
+export interface HttpReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** Complete for a 2xx status; otherwise truncated to `maxErrorBytes`. */
   readonly body: Buffer
 }
 
-export interface PostFailure
+export interface SendFailure
   extends Fault<'egress_refused' | 'connection_lost' | 'malformed_http' | 'too_large'> {
   /** `true` if the server may have received the request. */
   readonly wasSent: boolean
   readonly cause: string
 }
 
-export interface PostOptions {
+export interface SendOptions {
+  readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body?: string | Uint8Array | undefined
   readonly agent: http.Agent
   readonly signal: AbortSignal
   /** The limit for the body of a 2xx response. */
@@ -39,22 +40,25 @@ const minChunkBytes = 32
  * failed, has no timeout of its own, and neither follows redirects nor decompresses. Throws for an
  * invalid header.
  */
-export function post(url: URL, { headers, body, agent, signal, maxBytes }: PostOptions) {
+export function send(
+  url: URL,
+  { method, headers, body, agent, signal, maxBytes }: SendOptions,
+): Promise<SendResult> {
   const isSecure = url.protocol === 'https:'
   const request = (isSecure ? https : http).request(url, {
-    method: 'POST',
+    method,
     agent,
     headers,
     signal,
     maxHeaderSize: maxHeaderBytes,
   })
-  return new Promise<PostResult>((resolve) => {
+  return new Promise<SendResult>((resolve) => {
     let wasSent = false
     let hasResponse = false
     let firstError: NodeJS.ErrnoException | undefined
     const fail: Fail = (error) => {
       firstError ??= error
-      return toPostFailure(firstError, wasSent)
+      return toSendFailure(firstError, wasSent)
     }
     request.on('socket', (socket) => {
       if (request.reusedSocket || !socket.connecting) wasSent = true
@@ -65,7 +69,8 @@ export function post(url: URL, { headers, body, agent, signal, maxBytes }: PostO
     })
     request.on('response', (response) => {
       hasResponse = true
-      readBody(response, maxBytes, fail).then(resolve)
+      // The length that a HEAD response announces is that of a GET.
+      readBody(response, method === 'HEAD' ? Infinity : maxBytes, fail).then(resolve)
     })
     // Once a response has begun, `readBody` decides the result.
     request.on('error', (error) => {
@@ -80,9 +85,9 @@ export function post(url: URL, { headers, body, agent, signal, maxBytes }: PostO
 }
 
 /** Reports the first error of the connection; later errors are consequences of it. */
-type Fail = (error?: NodeJS.ErrnoException) => PostFailure
+type Fail = (error?: NodeJS.ErrnoException) => SendFailure
 
-function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Promise<PostResult> {
+function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Promise<SendResult> {
   const { statusCode: status = 0, headers } = response
   const isSuccess = status >= 200 && status < 300
   const limit = isSuccess ? maxBytes : maxErrorBytes
@@ -90,11 +95,11 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
   let size = 0
   let chunks = 0
   return new Promise((resolve) => {
-    const finish = (result: PostResult) => {
+    const finish = (result: SendResult) => {
       resolve(result)
       response.destroy()
     }
-    const reply = (): PostReply => ({
+    const reply = (): HttpReply => ({
       status,
       headers,
       body: body.subarray(0, size),
@@ -115,7 +120,7 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
   })
 }
 
-const tooLarge: PostFailure = {
+const tooLarge: SendFailure = {
   fault: 'too_large',
   wasSent: true,
   cause: 'too large',
@@ -129,7 +134,7 @@ function withCapacity(body: Buffer, minBytes: number, limit: number): Buffer {
   return largerBody
 }
 
-function toPostFailure(error: NodeJS.ErrnoException | undefined, wasSent: boolean): PostFailure {
+function toSendFailure(error: NodeJS.ErrnoException | undefined, wasSent: boolean): SendFailure {
   if (error instanceof EgressError)
     return { fault: 'egress_refused', wasSent: false, cause: error.message }
   const code = error?.code ?? ''

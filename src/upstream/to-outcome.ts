@@ -1,8 +1,8 @@
-import type { Effects } from '../../capability/effects.ts'
-import { isFailed, type Outcome } from '../../capability/outcome.ts'
-import { dropUndefined } from '../../json/drop-undefined.ts'
-import { upstreamFailed } from '../../upstream/failures.ts'
-import type { UpstreamAnswer } from '../../upstream/upstream.ts'
+import type { Effects } from '../capability/effects.ts'
+import { isFailed, type Outcome } from '../capability/outcome.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
+import { upstreamFailed } from './failures.ts'
+import type { UpstreamAnswer } from './upstream.ts'
 
 /** A write that may have taken effect is reported as unknown, not failed: a retry could repeat it. */
 export function toOutcome(

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { text } from '../../../capability/content.ts'
-import { isFault } from '../../../capability/fault.ts'
-import type { Outcome } from '../../../capability/outcome.ts'
-import { removeStack } from '../../../capability/remove-stack.ts'
-import { isPlainObject } from '../../../json/is-plain-object.ts'
-import { parseJson } from '../../../json/parse-json.ts'
+import { text } from '../../capability/content.ts'
+import { isFault } from '../../capability/fault.ts'
+import type { Outcome } from '../../capability/outcome.ts'
+import { removeStack } from '../../capability/remove-stack.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import {
   egressRefused,
   mayHaveActed,
@@ -15,14 +15,14 @@ import {
   upstreamTooLarge,
   upstreamUnauthorized,
   upstreamUnavailable,
-} from '../../../upstream/failures.ts'
-import { toRetryAfter } from '../../../upstream/retry-after.ts'
-import type { UpstreamAnswer } from '../../../upstream/upstream.ts'
-import { quoteUpstreamText } from '../../../upstream/upstream-text.ts'
-import type { PostFailure, PostReply, PostResult } from './post.ts'
+} from '../failures.ts'
+import { toRetryAfter } from '../retry-after.ts'
+import type { UpstreamAnswer } from '../upstream.ts'
+import { quoteUpstreamText } from '../upstream-text.ts'
+import type { HttpReply, SendFailure, SendResult } from './send.ts'
 
-/** Maps the result of a POST to an outcome, by HTTP status. */
-export function toUpstreamAnswer(result: PostResult, maxBytes: number): UpstreamAnswer {
+/** Maps the result of a request to an outcome, by HTTP status. */
+export function toUpstreamAnswer(result: SendResult, maxBytes: number): UpstreamAnswer {
   if (isFault(result))
     return {
       outcome: toConnectionFailure(result, maxBytes),
@@ -42,7 +42,8 @@ export function toUpstreamAnswer(result: PostResult, maxBytes: number): Upstream
   return { outcome: toRefusal(result), reached: status >= 500 ? 'maybe' : 'yes' }
 }
 
-function toConnectionFailure({ fault, cause }: PostFailure, maxBytes: number): Outcome {
+/** No response, or one that cannot be used. */
+export function toConnectionFailure({ fault, cause }: SendFailure, maxBytes: number): Outcome {
   switch (fault) {
     case 'egress_refused':
       return egressRefused(cause)
@@ -55,14 +56,14 @@ function toConnectionFailure({ fault, cause }: PostFailure, maxBytes: number): O
   }
 }
 
-function toSuccess({ headers, body }: PostReply): Outcome {
+function toSuccess({ headers, body }: HttpReply): Outcome {
   if (body.length === 0) return { kind: 'done' }
   const type = toMediaType(headers)
   if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
     return upstreamInvalid(
       `The response has the unsupported content encoding ${headers['content-encoding']}.`,
     )
-  const decodedBody = decode(body)
+  const decodedBody = decodeText(body)
   if (decodedBody === undefined) return upstreamInvalid('The response is not valid UTF-8.')
   if (isJson(type) || type === '') {
     const data = parseJson(decodedBody)
@@ -76,7 +77,7 @@ function toSuccess({ headers, body }: PostReply): Outcome {
   return { kind: 'done', content: [text(decodedBody)] }
 }
 
-function toRefusal(reply: PostReply): Outcome {
+function toRefusal(reply: HttpReply): Outcome {
   const { status, headers } = reply
   const message = toErrorMessage(reply)
   const cause = `HTTP ${status} ${quoteUpstreamText(reply.body.toString())}`.trim()
@@ -92,29 +93,34 @@ function toRefusal(reply: PostReply): Outcome {
 }
 
 /** The human-readable message of an error body: RFC 9457 `detail`, or a common alternative. */
-function toErrorMessage({ headers, body }: PostReply): string {
+export function toErrorMessage({ headers, body }: HttpReply): string {
   const type = toMediaType(headers)
   const content = body.toString()
   if (isJson(type)) return quoteUpstreamText(removeStack(findMessage(parseJson(content)) ?? ''))
   return type === 'text/plain' ? quoteUpstreamText(removeStack(content)) : ''
 }
 
-function findMessage(data: unknown): string | undefined {
+/** Messages are near the root; a body can be nested deeper than the stack allows. */
+const maxMessageDepth = 10
+
+function findMessage(data: unknown, levels = maxMessageDepth): string | undefined {
   if (typeof data === 'string') return data
-  if (!isPlainObject(data)) return undefined
+  if (!isPlainObject(data) || levels === 0) return undefined
   for (const key of ['message', 'detail', 'error', 'title', 'error_description']) {
-    const message = findMessage(data[key])
+    const message = findMessage(data[key], levels - 1)
     if (message !== undefined && message !== '') return message
   }
   return undefined
 }
 
-const toMediaType = (headers: IncomingHttpHeaders): string =>
+export const toMediaType = (headers: IncomingHttpHeaders): string =>
   (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
-const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json')
+export const isJson = (type: string): boolean =>
+  type === 'application/json' || type.endsWith('+json')
 
-function decode(body: Buffer): string | undefined {
+/** The text of a body, unless it is not valid UTF-8. */
+export function decodeText(body: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body)
   } catch {

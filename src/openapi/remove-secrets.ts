@@ -1,34 +1,38 @@
-import type { JsonObject } from '../../../capability/json.ts'
-import type { Manifest } from '../reading/manifest-shape.ts'
-import { findSecrets } from '../reading/scan-secrets.ts'
-import type { DocumentPath } from './openapi-document.ts'
-import type { AddReview } from './schema-bundle.ts'
+import { findSecrets, redactSecretsInText } from '../json/scan-secrets.ts'
+import type { DocumentPath } from './document.ts'
 
 const placeholder = 'Removed: it looked like a secret.'
 const sampleKeywords = new Set<PropertyKey>(['default', 'const', 'examples', 'enum'])
 
-/** OpenAPI documents contain API keys as examples, some of them valid; none is copied. */
-export function removeSecrets(draft: Manifest, review: AddReview): Manifest {
-  const withoutSecrets = structuredClone(draft)
-  const secrets = findSecrets(withoutSecrets as JsonObject)
+/** A copy without secrets: documents contain API keys as examples, some of them valid. */
+export function removeSecrets<T extends object>(
+  value: T,
+  onRemoved: (path: DocumentPath) => void,
+): T {
+  const secrets = findSecrets(value)
+  if (secrets.length === 0) return value
+  const copy = structuredClone(value)
   // Last to first, so that removing a list item does not shift the paths still to process.
   for (const { path } of secrets.reverse()) {
     const sampleIndex = path.findIndex(
-      (segment, at) => sampleKeywords.has(segment) && path[at - 1] !== 'properties' && at > 2,
+      (segment, at) => sampleKeywords.has(segment) && path[at - 1] !== 'properties' && at > 0,
     )
     const target = sampleIndex < 0 ? path : path.slice(0, sampleIndex + 1)
-    if (sampleIndex < 0) replace(withoutSecrets, target, placeholder)
-    else remove(withoutSecrets, target)
-    review(target, 'something that looked like a secret was removed here.')
+    if (sampleIndex < 0) replace(copy, target)
+    else remove(copy, target)
+    onRemoved(target)
   }
-  return withoutSecrets
+  return copy
 }
 
-function replace(root: object, path: DocumentPath, value: string): void {
+/** Keeps the text around a secret. */
+function replace(root: object, path: DocumentPath): void {
   const parent = parentOf(root, path)
   const lastSegment = path.at(-1)
-  if (parent && lastSegment !== undefined && typeof parent[lastSegment] === 'string')
-    parent[lastSegment] = value
+  const text = lastSegment === undefined ? undefined : parent?.[lastSegment]
+  if (!parent || lastSegment === undefined || typeof text !== 'string') return
+  const redacted = redactSecretsInText(text)
+  parent[lastSegment] = redacted === text ? placeholder : redacted
 }
 
 function remove(root: object, path: DocumentPath): void {

@@ -1,0 +1,237 @@
+import type { Json, JsonObject } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import { isFieldValue } from '../../upstream/http/field-value.ts'
+import { type DocumentPath, type Fields, type OpenApiDocument, resolve } from '../document.ts'
+import { Findings } from '../findings.ts'
+import type { DeclaredOperation } from '../list-operations.ts'
+import { type SchemaTranslator, SchemaUse } from '../schemas.ts'
+import { fileSchema, isFileSchema, toFileSchema } from './files.ts'
+import { isJsonMedia, isTextMedia, toMediaType } from './media-types.ts'
+import { describe, type Style, styles, toArgument } from './parameters.ts'
+
+/** The request body of an operation. */
+export interface Body {
+  readonly argument: string
+  readonly isRequired: boolean
+  /** The declared media type; a range such as `image/*` is completed by the argument. */
+  readonly mediaType: string
+  readonly kind: BodyKind
+  readonly schema: Json
+  /** How the fields of a form are written, where the document says so. */
+  readonly encodings: Readonly<Record<string, FieldEncoding>>
+  /** Fields of a multipart form that are files. */
+  readonly files: ReadonlySet<string>
+}
+
+export const bodyKinds = ['json', 'form', 'multipart', 'text', 'file'] as const
+export type BodyKind = (typeof bodyKinds)[number]
+
+export interface FieldEncoding {
+  readonly contentType?: string
+  readonly style?: Style
+  readonly explode?: boolean
+}
+
+/** The body of an operation, in the media type that is the easiest to write. */
+export function readBody(
+  document: OpenApiDocument,
+  operation: DeclaredOperation,
+  usedArguments: ReadonlySet<string>,
+  translator: SchemaTranslator,
+  use: SchemaUse,
+): Body | undefined {
+  const { findings } = use
+  const path = [...operation.path, 'requestBody']
+  const node = resolve(document, operation.value.requestBody, path, findings)
+  if (!node) return undefined
+  const content = resolve(document, node.value.content, [...node.path, 'content'], findings)
+  const mediaType = content && pickMediaType(document, content.value)
+  if (!content || mediaType === undefined) {
+    findings.remark(node.path, 'The request body has no media type, and is not sent.')
+    return undefined
+  }
+  const others = Object.keys(content.value).filter((type) => type !== mediaType)
+  if (others.length > 0)
+    findings.note(
+      content.path,
+      `The body is sent as ${mediaType}; ${others.join(', ')} ${others.length === 1 ? 'is' : 'are'} not offered.`,
+    )
+  const mediaPath = [...content.path, mediaType]
+  const media = resolve(document, content.value[mediaType], mediaPath, findings)
+  if (!media) return undefined
+  const kind = toKind(mediaType)
+  const schemaPath = [...media.path, 'schema']
+  const files = kind === 'multipart' ? findFiles(document, media.value.schema) : noFiles
+  const bodyUse = new SchemaUse()
+  const schema = toBodySchema(
+    kind,
+    mediaType,
+    media.value.schema,
+    schemaPath,
+    translator,
+    bodyUse,
+    files,
+  )
+  use.add(bodyUse)
+  return {
+    argument: usedArguments.has('body')
+      ? toArgument('request_body', 'body', usedArguments)
+      : 'body',
+    isRequired: node.value.required === true || isRequiredForm(document, media.value.schema),
+    mediaType,
+    kind,
+    schema: describe(schema, node.value),
+    encodings: readEncodings(media.value.encoding),
+    files,
+  }
+}
+
+/** Swagger 2.0 marks fields of a form as required, not the form; the converter does not say it of the form. */
+const isRequiredForm = ({ version }: OpenApiDocument, schema: unknown): boolean =>
+  version === '2.0' &&
+  isPlainObject(schema) &&
+  Array.isArray(schema.required) &&
+  schema.required.length > 0
+
+const noFiles: ReadonlySet<string> = new Set()
+
+function toKind(mediaType: string): BodyKind {
+  const type = toMediaType(mediaType)
+  if (isJsonMedia(type) || type === '*/*') return 'json'
+  if (type === 'application/x-www-form-urlencoded') return 'form'
+  if (type.startsWith('multipart/')) return 'multipart'
+  return isTextMedia(type) ? 'text' : 'file'
+}
+
+/** JSON first, because models write it best; a form with files only as multipart. */
+function pickMediaType(document: OpenApiDocument, content: Fields): string | undefined {
+  const types = Object.keys(content).filter(isMediaType)
+  const order: readonly ((type: string) => boolean)[] = [
+    (type) => toMediaType(type) === 'application/json',
+    (type) => toKind(type) === 'json' && toMediaType(type) !== '*/*',
+    (type) => toKind(type) === 'multipart' && hasFiles(document, content[type]),
+    (type) => toKind(type) === 'form',
+    (type) => toKind(type) === 'multipart',
+    (type) => toKind(type) === 'text',
+  ]
+  for (const isPreferred of order) {
+    const type = types.find(isPreferred)
+    if (type !== undefined) return type
+  }
+  return types[0]
+}
+
+/** It becomes a header. */
+const isMediaType = (type: string): boolean =>
+  isFieldValue(type) && /^[\w.+*-]+\/[\w.+*-]+\s*(?:;.*)?$/.test(type)
+
+const hasFiles = (document: OpenApiDocument, media: unknown): boolean =>
+  isPlainObject(media) && findFiles(document, media.schema).size > 0
+
+/** The fields of a multipart form that are files: binary strings, or lists of them. */
+function findFiles(
+  document: OpenApiDocument,
+  schema: unknown,
+  seen = new Set<Fields>(),
+): ReadonlySet<string> {
+  const fields = resolveSchema(document, schema)
+  if (!fields || seen.has(fields)) return noFiles
+  seen.add(fields)
+  const files = new Set<string>()
+  if (isPlainObject(fields.properties))
+    for (const [name, property] of Object.entries(fields.properties)) {
+      const field = resolveSchema(document, property)
+      const item = field?.type === 'array' ? resolveSchema(document, field.items) : field
+      if (item && isFileSchema(item)) files.add(name)
+    }
+  for (const keyword of ['allOf', 'anyOf', 'oneOf'])
+    if (Array.isArray(fields[keyword]))
+      for (const part of fields[keyword])
+        for (const name of findFiles(document, part, seen)) files.add(name)
+  return files
+}
+
+/** References that cannot be resolved are reported where the schema is translated. */
+const resolveSchema = (document: OpenApiDocument, schema: unknown): Fields | undefined =>
+  isPlainObject(schema) ? resolve(document, schema, [], new Findings())?.value : undefined
+
+function toBodySchema(
+  kind: BodyKind,
+  mediaType: string,
+  schema: unknown,
+  path: DocumentPath,
+  translator: SchemaTranslator,
+  use: SchemaUse,
+  files: ReadonlySet<string>,
+): Json {
+  if (kind === 'file') return toFileSchema(mediaType)
+  if (kind === 'text') return { type: 'string' }
+  const translated = schema === undefined ? {} : translator.translate(schema, path, use)
+  return files.size === 0 ? translated : replaceFiles(translated, files, translator, use)
+}
+
+/** Shows files as `{ text | data, filename, mediaType }`; a referenced form is put in its place. */
+function replaceFiles(
+  schema: Json,
+  files: ReadonlySet<string>,
+  translator: SchemaTranslator,
+  use: SchemaUse,
+  seen = new Set<string>(),
+): Json {
+  if (!isPlainObject(schema)) return schema
+  const reference = schema.$ref
+  if (typeof reference === 'string') {
+    const name = reference.replace('#/$defs/', '')
+    // A form that contains itself cannot be put in place.
+    if (seen.has(name)) {
+      use.names.add(name)
+      return schema
+    }
+    seen.add(name)
+    const { $ref: _, ...siblings } = schema as JsonObject
+    translator.inline(name, use)
+    const target = replaceFiles(translator.definition(name) ?? true, files, translator, use, seen)
+    return isPlainObject(target) ? { ...(target as JsonObject), ...siblings } : target
+  }
+  const result = { ...schema } as Record<string, Json>
+  if (isPlainObject(result.properties))
+    result.properties = Object.fromEntries(
+      Object.entries(result.properties).map(([name, property]) => [
+        name,
+        files.has(name) ? toFileProperty(property as Json) : (property as Json),
+      ]),
+    )
+  for (const keyword of ['allOf', 'anyOf', 'oneOf'])
+    if (Array.isArray(result[keyword]))
+      result[keyword] = (result[keyword] as Json[]).map((part) =>
+        replaceFiles(part, files, translator, use, seen),
+      )
+  return result
+}
+
+function toFileProperty(property: Json): Json {
+  const description = isPlainObject(property) ? property.description : undefined
+  const isList = isPlainObject(property) && property.type === 'array'
+  const described = describe(fileSchema, { description })
+  return isList ? { type: 'array', items: described } : described
+}
+
+function readEncodings(encoding: unknown): Readonly<Record<string, FieldEncoding>> {
+  if (!isPlainObject(encoding)) return {}
+  return Object.fromEntries(
+    Object.entries(encoding).flatMap(([name, value]): [string, FieldEncoding][] =>
+      isPlainObject(value) ? [[name, readEncoding(value)]] : [],
+    ),
+  )
+}
+
+function readEncoding({ contentType, style, explode }: Fields): FieldEncoding {
+  const declaredStyle = styles.find((one) => one === style)
+  const firstType =
+    typeof contentType === 'string' ? contentType.split(',', 1)[0]?.trim() : undefined
+  return {
+    ...(firstType !== undefined && isMediaType(firstType) && { contentType: firstType }),
+    ...(declaredStyle !== undefined && { style: declaredStyle }),
+    ...(typeof explode === 'boolean' && { explode }),
+  }
+}

@@ -1,0 +1,422 @@
+import { describe, expect, test } from 'vitest'
+import { aDocument, anOperation, serveApi } from '../support/api/an-api.ts'
+
+const json = (schema: object) => ({ content: { 'application/json': { schema } } })
+
+describe('what is sent', () => {
+  test('does not contain the defaults of the document, which would overwrite other values', async () => {
+    const file = await aDocument({
+      '/repos': {
+        patch: anOperation('update', {
+          parameters: [{ name: 'dry', in: 'query', schema: { type: 'boolean', default: true } }],
+          requestBody: json({
+            type: 'object',
+            properties: {
+              name: { type: 'string' },
+              isPrivate: { type: 'boolean', default: false },
+              nested: { type: 'object', properties: { size: { type: 'integer', default: 5 } } },
+            },
+          }),
+        }),
+      },
+    })
+    const { bridge, api } = await serveApi(file)
+
+    await bridge.call('update', { body: { name: 'x', nested: {} } })
+
+    expect(api.received[0]).toMatchObject({
+      target: '/repos',
+      body: { value: { name: 'x', nested: {} } },
+    })
+    const { tools } = await bridge.list()
+    expect(tools[0]?.inputSchema).toMatchObject({
+      properties: { body: { properties: { isPrivate: { default: false } } } },
+    })
+  })
+
+  test.each(['get', 'delete', 'options'])(
+    'a body of %s is not read as another request',
+    async (method) => {
+      const file = await aDocument({
+        '/things': {
+          [method]: anOperation('send', { requestBody: { content: { 'text/plain': {} } } }),
+        },
+      })
+      const { bridge, api } = await serveApi(file)
+      const body = 'GET /things HTTP/1.1\r\nHost: x\r\n\r\n'
+
+      const result = await bridge.call('send', { body })
+
+      expect(result.isError).toBeUndefined()
+      expect(api.received).toHaveLength(1)
+      expect(api.received[0]).toMatchObject({ body: { text: body } })
+    },
+  )
+
+  test.each(['get', 'post'])('a header of %s is Latin-1', async (method) => {
+    const file = await aDocument({
+      '/things': {
+        [method]: anOperation('send', {
+          parameters: [{ name: 'X-Name', in: 'header', schema: { type: 'string' } }],
+          requestBody: { content: { 'text/plain': {} } },
+        }),
+      },
+    })
+    const { bridge, api } = await serveApi(file)
+
+    await bridge.call('send', { 'X-Name': 'Zoë', body: 'x' })
+
+    expect(api.received[0]?.headers['x-name']).toBe('Zoë')
+  })
+
+  test('has the idempotency key of a write, also where the document requires one', async () => {
+    const required = {
+      parameters: [
+        { name: 'Idempotency-Key', in: 'header', required: true, schema: { type: 'string' } },
+        { name: 'amount', in: 'query', schema: { type: 'integer' } },
+      ],
+    }
+    const file = await aDocument({
+      '/pay': { post: anOperation('pay', required), get: anOperation('read') },
+    })
+    const { bridge, api } = await serveApi(file)
+
+    await bridge.call('pay', { amount: 1 })
+    await bridge.call('pay', { amount: 2 }, { idempotencyKey: 'mine' })
+    await bridge.call('read', {}, { idempotencyKey: 'mine' })
+
+    const keys = api.received.map(({ headers }) => headers['idempotency-key'])
+    expect(keys).toEqual([expect.stringMatching(/^[\w-]{20,}$/), 'mine', undefined])
+    expect((await bridge.list()).tools.map(({ inputSchema }) => inputSchema.properties)).toEqual([
+      { amount: { type: 'integer' } },
+      {},
+    ])
+  })
+
+  test.each([
+    ['spaces', ['a b'], '" "'],
+    ['pipes', ['a|b'], '"|"'],
+    ['X-List', ['a,b'], '","'],
+    ['X-Object', { 'a=b': 'c' }, '"="'],
+    ['joined', ['a,b'], '","'],
+  ])(
+    '%s with the separator of its style is refused instead of changed',
+    async (name, value, separator) => {
+      const list = { type: 'array', items: { type: 'string' } }
+      const file = await aDocument({
+        '/lists': {
+          get: anOperation('lists', {
+            parameters: [
+              { name: 'spaces', in: 'query', style: 'spaceDelimited', schema: list },
+              { name: 'pipes', in: 'query', style: 'pipeDelimited', schema: list },
+              { name: 'joined', in: 'query', explode: false, allowReserved: true, schema: list },
+              { name: 'X-List', in: 'header', schema: list },
+              { name: 'X-Object', in: 'header', explode: true, schema: { type: 'object' } },
+            ],
+          }),
+        },
+      })
+      const { bridge, api } = await serveApi(file)
+
+      const result = await bridge.call('lists', { [name]: value })
+
+      expect(result).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringContaining(`"${name}" must not contain ${separator}`) }],
+      })
+      expect(api.received).toEqual([])
+    },
+  )
+
+  test('has no nulls in a form, as none are in a query', async () => {
+    const schema = {
+      type: 'object',
+      properties: { a: { type: ['string', 'null'] }, b: { type: 'string' } },
+    }
+    const form = (type: string) => ({ requestBody: { content: { [type]: { schema } } } })
+    const file = await aDocument({
+      '/form': {
+        post: anOperation('form', form('application/x-www-form-urlencoded')),
+        put: anOperation('parts', form('multipart/form-data')),
+      },
+    })
+    const { bridge, api } = await serveApi(file)
+
+    await bridge.call('form', { body: { a: null, b: 'x' } })
+    await bridge.call('parts', { body: { a: null, b: 'x' } })
+
+    expect(api.received[0]?.bytes.toString()).toBe('b=x')
+    expect(api.received[1]?.body).toMatchObject({ parts: [{ name: 'b' }] })
+  })
+
+  test('names arguments uniquely, and as clients allow', async () => {
+    const parameters = [
+      { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
+      { name: 'query_id', in: 'query', schema: { type: 'string' } },
+      { name: 'id', in: 'query', schema: { type: 'string' } },
+      { name: 'page[size]', in: 'query', schema: { type: 'string' } },
+      { name: 'größe', in: 'query', schema: { type: 'string' } },
+      { name: 'body', in: 'query', schema: { type: 'string' } },
+      { name: 'request_body', in: 'query', schema: { type: 'string' } },
+    ]
+    const requestBody = { content: { 'text/plain': {} } }
+    const file = await aDocument({
+      '/{id}': { post: anOperation('send', { parameters, requestBody }) },
+    })
+    const { bridge, api } = await serveApi(file)
+
+    const { tools } = await bridge.list()
+    const { properties = {} } = tools[0]?.inputSchema ?? {}
+    const names = Object.keys(properties)
+    await bridge.call('send', Object.fromEntries(names.map((name, index) => [name, `v${index}`])))
+
+    expect(names).toEqual([
+      'id',
+      'query_id',
+      'query_id_2',
+      'page_size',
+      'gr_e',
+      'body',
+      'request_body',
+      'body_request_body',
+    ])
+    expect(decodeURI(api.received[0]?.target ?? '')).toBe(
+      '/v0?query_id=v1&id=v2&page[size]=v3&größe=v4&body=v5&request_body=v6',
+    )
+    expect(api.received[0]?.bytes.toString()).toBe('v7')
+    expect(properties).toMatchObject({
+      page_size: { description: 'Sent in the query as page[size].' },
+      query_id_2: { description: 'Sent in the query as id.' },
+    })
+  })
+
+  test.each([
+    ['id', '..'],
+    ['id', '.'],
+    ['id', ''],
+    ['X-Name', 'a\r\nX-Evil: 1'],
+    ['X-Name', '名'],
+  ])('is nothing if %s is %j, which would be another request', async (name, value) => {
+    const file = await aDocument({
+      '/things/{id}/secret': {
+        get: anOperation('read', {
+          parameters: [
+            { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
+            { name: 'X-Name', in: 'header', schema: { type: 'string' } },
+          ],
+        }),
+      },
+    })
+    const { bridge, api } = await serveApi(file)
+
+    const result = await bridge.call('read', { id: 'a', [name]: value })
+
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/"(?:id|X-Name)"|part of the path/) }],
+    })
+    expect(api.received).toEqual([])
+  })
+
+  test('keeps a value in its place: no path, parameter, header or part is added by it', async () => {
+    const evil = '../../admin?x=1&y=2#z\r\nX: 1\r\n\r\n--drawbridge'
+    const inPath = evil.replaceAll('..', 'a')
+    const file = await aDocument({
+      '/a/{id}/b': {
+        post: anOperation('send', {
+          parameters: [
+            { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
+            { name: 'q', in: 'query', allowReserved: true, schema: { type: 'string' } },
+            { name: 'c', in: 'cookie', schema: { type: 'string' } },
+          ],
+          requestBody: {
+            content: {
+              'multipart/form-data': {
+                schema: { type: 'object', properties: { f: { type: 'string', format: 'binary' } } },
+              },
+            },
+          },
+        }),
+      },
+    })
+    const { bridge, api } = await serveApi(file)
+
+    const filename = 'a"; name="g\r\nX: y'
+    const result = await bridge.call('send', {
+      id: inPath,
+      q: evil,
+      c: `${evil};d=1`,
+      body: { f: { text: evil, filename, mediaType: 'text/plain\r\nX: y' } },
+    })
+
+    expect(result.isError).toBeUndefined()
+    const [received] = api.received
+    expect(received?.problems).toEqual([])
+    expect(received?.parameters.map(({ readings }) => readings[0])).toEqual([
+      inPath,
+      evil,
+      `${evil};d=1`,
+    ])
+    expect(received?.body).toMatchObject({
+      parts: [
+        { name: 'f', filename, contentType: 'application/octet-stream', bytes: Buffer.from(evil) },
+      ],
+    })
+  })
+
+  test.each(['a', 'abcde', '####', 'ab=c'])(
+    'is nothing if the base64 %j is not valid',
+    async (data) => {
+      const body = { requestBody: { content: { 'application/octet-stream': {} } } }
+      const { bridge, api } = await serveApi(
+        await aDocument({ '/f': { put: anOperation('put', body) } }),
+      )
+
+      const result = await bridge.call('put', { body: { data } })
+
+      expect(result).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringContaining('valid base64') }],
+      })
+      expect(api.received).toEqual([])
+    },
+  )
+
+  test('has the dots of values apart from those between them', async () => {
+    const style = {
+      style: 'label',
+      explode: true,
+      schema: { type: ['array', 'object'], items: {} },
+    }
+    const parameters = [{ name: 'value', in: 'path', required: true, ...style }]
+    const file = await aDocument({ '/{value}': { get: anOperation('read', { parameters }) } })
+    const { bridge, api } = await serveApi(file)
+
+    await bridge.call('read', { value: ['1.5', 'a.b'] })
+    await bridge.call('read', { value: { 'a.b': 'c.d', e: 'f' } })
+
+    expect(api.received.map(({ target }) => target)).toEqual(['/.1%2E5.a%2Eb', '/.a%2Eb=c%2Ed.e=f'])
+  })
+
+  test('has parts of a form in their types: text, JSON and files', async () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        text: { type: 'string' },
+        object: { type: 'object' },
+        file: { type: 'string', contentMediaType: 'image/png' },
+        files: { type: 'array', items: { type: 'string', format: 'binary' } },
+      },
+    }
+    const content = {
+      'multipart/form-data': { schema, encoding: { file: { contentType: 'image/png' } } },
+    }
+    const file = await aDocument({
+      '/form': { post: anOperation('send', { requestBody: { content } }) },
+    })
+    const { bridge, api } = await serveApi(file)
+
+    const files = [{ text: 'a', filename: 'a.txt', mediaType: 'text/plain' }, { data: 'Af8=' }]
+    await bridge.call('send', {
+      body: { text: 'x', object: { a: 1 }, file: { data: 'AA==' }, files },
+    })
+
+    expect(api.received[0]?.body).toEqual({
+      kind: 'multipart',
+      parts: [
+        { name: 'text', bytes: Buffer.from('x') },
+        { name: 'object', contentType: 'application/json', bytes: Buffer.from('{"a":1}') },
+        { name: 'file', filename: 'file', contentType: 'image/png', bytes: Buffer.from([0]) },
+        { name: 'files', filename: 'a.txt', contentType: 'text/plain', bytes: Buffer.from('a') },
+        {
+          name: 'files',
+          filename: 'files',
+          contentType: 'application/octet-stream',
+          bytes: Buffer.from([1, 255]),
+        },
+      ],
+    })
+  })
+})
+
+describe('a request cannot be changed by an argument', () => {
+  const text = { type: 'string' }
+  const free = { type: 'object', additionalProperties: text }
+
+  test.each(['query', 'cookie'])('whose keys in the %s are names of parameters', async (place) => {
+    const parameters = [
+      { name: 'tenant', in: place, schema: text },
+      { name: 'filter', in: place, schema: free },
+    ]
+    const file = await aDocument({ '/things': { get: anOperation('read', { parameters }) } })
+    const { bridge, api } = await serveApi(file)
+
+    const refused = await bridge.call('read', { tenant: 'me', filter: { tenant: 'other' } })
+    const sent = await bridge.call('read', { tenant: 'me', filter: { name: 'x' } })
+
+    expect(refused).toMatchObject({ isError: true })
+    expect(JSON.stringify(refused.content)).toContain('name of another parameter')
+    expect(sent.isError).toBeUndefined()
+    expect(api.received).toHaveLength(1)
+  })
+
+  test.each<[unknown, object]>([
+    ['../admin', {}],
+    ['..\\admin', {}],
+    ['a/../../admin', {}],
+    ['a/.', {}],
+    ['%2e%2e%2fadmin', {}],
+    ['../admin', { style: 'matrix' }],
+    [['x', '../admin'], {}],
+    [{ a: '../admin' }, { style: 'label', explode: true }],
+  ])('whose path value is %j %j', async (value, format) => {
+    const parameters = [{ name: 'id', in: 'path', required: true, schema: {}, ...format }]
+    const file = await aDocument({ '/u/{id}': { get: anOperation('read', { parameters }) } })
+    const { bridge, api } = await serveApi(file)
+
+    const result = await bridge.call('read', { id: value })
+
+    expect(result).toMatchObject({ isError: true })
+    expect(JSON.stringify(result.content)).toContain('must not be')
+    expect(api.received).toEqual([])
+  })
+
+  test('whose path value has dots that are no segment', async () => {
+    const parameters = [{ name: 'id', in: 'path', required: true, schema: text }]
+    const file = await aDocument({ '/u/{id}': { get: anOperation('read', { parameters }) } })
+    const { bridge, api } = await serveApi(file)
+
+    await bridge.call('read', { id: 'a/v1..v2/...' })
+
+    expect(api.received[0]?.target).toBe('/u/a%2Fv1..v2%2F...')
+  })
+
+  test('that is a header of the connection or of another method', async () => {
+    const names = [
+      'Accept-Encoding',
+      'X-HTTP-Method-Override',
+      'X-HTTP-Method',
+      'X-Method-Override',
+    ]
+    const parameters = names.map((name) => ({ name, in: 'header', schema: text }))
+    const file = await aDocument({ '/things': { post: anOperation('write', { parameters }) } })
+    const { bridge } = await serveApi(file)
+
+    const { tools } = await bridge.list()
+
+    expect(tools[0]?.inputSchema.properties).toEqual({})
+    expect(bridge.diagnostics.map(({ code }) => code)).toEqual(names.map(() => 'openapi_inexact'))
+  })
+})
+
+test('an idempotency key that a read requires is sent', async () => {
+  const parameters = [
+    { name: 'Idempotency-Key', in: 'header', required: true, schema: { type: 'string' } },
+  ]
+  const file = await aDocument({ '/things': { get: anOperation('read', { parameters }) } })
+  const { bridge, api } = await serveApi(file)
+
+  await bridge.call('read', {})
+
+  expect(api.received[0]?.headers['idempotency-key']).toMatch(/./)
+})
