@@ -15,6 +15,16 @@ export interface LoadedModule {
   readonly printed?: string
   /** Digest of the module and of the files it imports. */
   readonly code?: string
+  /** Reads the module and the files it imports, itself first, to find the lines of diagnostics. */
+  readonly readTexts?: () => Promise<readonly ModuleText[]>
+}
+
+/** A file of a module. */
+export interface ModuleText {
+  /** Path of the file, as `at` in diagnostics begins. */
+  readonly file: string
+  /** Its content. */
+  readonly text: string
 }
 
 /** Diagnostics about loading a module, independent of what it exports. */

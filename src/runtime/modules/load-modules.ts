@@ -1,10 +1,11 @@
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
 import { digestJson } from '../../json/digest-json.ts'
-import type { LoadedModule } from '../../sources/loaded-module.ts'
+import type { LoadedModule, ModuleText } from '../../sources/loaded-module.ts'
 import { findFiles } from './find-files.ts'
 import { importModule } from './import-module.ts'
 import { isPackageFile, isUnchanged, type ModuleGraph, readModuleGraph } from './module-graph.ts'
@@ -55,6 +56,11 @@ export class ModuleLoader {
     return enqueue(() => this.#load(file))
   }
 
+  /** The same, with the error as a value that has a position. */
+  tryLoad(file: string, folder: string): Promise<LoadedModule> {
+    return enqueue(() => this.#tryLoad(file, folder))
+  }
+
   #load(file: string): Promise<LoadedCode> {
     const { strayErrors, folder } = this.#options
     const load = () => this.#import(file)
@@ -67,17 +73,19 @@ export class ModuleLoader {
     const { exports, loadedFiles } = await this.#evaluate(file)
     const after = await readModuleGraph([file, ...loadedFiles], this.#options.folder)
     for (const name of after.files.keys()) this.#loaded.add(name)
-    return { exports, code: remember(before, after) }
+    const texts = [file, ...after.files.keys()]
+    return { exports, code: remember(before, after), readTexts: () => readTexts(texts) }
   }
 
   async #evaluate(file: string) {
     if (!this.#options.fresh && isPlainJavaScript(file)) {
-      const exports: LoadedModule['exports'] = { ...(await importModule(pathToFileURL(file).href)) }
+      const exports = toExports(await importModule(pathToFileURL(file).href))
       return { exports, loadedFiles: [] }
     }
     const jiti = await this.#openJiti()
     const cached = new Set(Object.keys(jiti.cache))
-    const exports: LoadedModule['exports'] = { ...(await jiti.import<object>(file)) }
+    const load = this.#options.fresh ? importFresh : importOnce
+    const exports = toExports(await load(jiti, file))
     return { exports, loadedFiles: Object.keys(jiti.cache).filter((name) => !cached.has(name)) }
   }
 
@@ -112,9 +120,9 @@ export class ModuleLoader {
   async #tryLoad(file: string, folder: string): Promise<LoadedModule> {
     const capture = captureOutput()
     try {
-      const { exports, code } = await this.#load(path.resolve(folder, file))
+      const loaded = await this.#load(path.resolve(folder, file))
       const printed = capture.end()
-      return { file, exports, code, ...(printed !== '' && { printed }) }
+      return { file, ...loaded, ...(printed !== '' && { printed }) }
     } catch (error) {
       capture.end()
       const at = findPosition(error, path.resolve(folder, file))
@@ -123,7 +131,7 @@ export class ModuleLoader {
   }
 }
 
-type LoadedCode = Required<Pick<LoadedModule, 'exports' | 'code'>>
+type LoadedCode = Required<Pick<LoadedModule, 'exports' | 'code' | 'readTexts'>>
 
 let queue: Promise<unknown> = Promise.resolve()
 
@@ -131,6 +139,45 @@ function enqueue<T>(work: () => Promise<T>): Promise<T> {
   const result = queue.then(work, work)
   queue = result
   return result
+}
+
+const importOnce = (jiti: Jiti, file: string): Promise<unknown> => jiti.import(file)
+
+/**
+ * jiti leaves plain JavaScript to Node's `import()`, whose cache keeps the former version: CommonJS is
+ * required instead, and ES modules are transpiled. Not the .mjs files that those import.
+ */
+async function importFresh(jiti: Jiti, file: string): Promise<unknown> {
+  const ext = path.extname(file)
+  if (!/^\.[cm]?js$/.test(ext)) return jiti.import(file)
+  const source = await readFile(file, 'utf8')
+  const isCommonJs = ext === '.cjs' || (ext === '.js' && !/^\s*(import|export)\b/m.test(source))
+  if (isCommonJs) return jiti(file)
+  return jiti.evalModule(source, { filename: file, ext, async: true, forceTranspile: true })
+}
+
+/**
+ * The exports by name. CommonJS may export an array or a function, which is the default then; Node
+ * lists `module.exports` a second time under that name.
+ */
+function toExports(module: unknown): LoadedModule['exports'] {
+  if (typeof module !== 'object' || module === null || Array.isArray(module))
+    return { default: module }
+  const { 'module.exports': _, ...exports } = module as Record<string, unknown>
+  return exports
+}
+
+const maxTextFiles = 100
+const maxTextLength = 1024 * 1024
+
+/** The texts of files that may be too large or gone by now; those are left out. */
+async function readTexts(files: readonly string[]): Promise<readonly ModuleText[]> {
+  const texts: ModuleText[] = []
+  for (const file of [...new Set(files)].slice(0, maxTextFiles)) {
+    const text = await readFile(file, 'utf8').catch(() => '')
+    if (text !== '' && text.length <= maxTextLength) texts.push({ file, text })
+  }
+  return texts
 }
 
 const isUserFile = (file: string): boolean => !isPackageFile(file)
@@ -151,10 +198,13 @@ function remember(before: ModuleGraph, after: ModuleGraph): string {
   return code
 }
 
-/** Whether the files of loaded code are still the ones that were loaded: an `import()` may load them again. */
+/** The code of several modules is joined by `+`. Whether the files of loaded code are still the ones that were loaded: an `import()` may load them again. */
 export async function isCodeCurrent(code: string): Promise<boolean> {
-  const graph = graphs.get(code)
-  return graph === undefined || isUnchanged(graph)
+  const checks = code.split('+').map((part) => {
+    const graph = graphs.get(part)
+    return graph === undefined || isUnchanged(graph)
+  })
+  return (await Promise.all(checks)).every(Boolean)
 }
 
 /** JavaScript that Node can load by itself: it resolves this package without an alias. */

@@ -1,30 +1,26 @@
-import type { Origin } from '../../capability/capability.ts'
-import type { Diagnostic } from '../../capability/diagnostic.ts'
+type Dependencies = ReadonlyMap<string, { readonly names: readonly string[] }>
 
-type Dependencies = ReadonlyMap<
-  string,
-  { readonly origin: Origin; readonly names: readonly string[] }
->
+export interface DependencyFault {
+  /** The tool that has the dependency. */
+  readonly tool: string
+  readonly code: 'dependency_unknown' | 'dependency_cycle'
+  readonly message: string
+}
 
 /** Every name in `dependsOn` must exist in this source, and dependencies must not form a cycle. */
-export function checkDependencies(dependencies: Dependencies): Diagnostic[] {
-  return [...dependencies].flatMap(([name, { origin, names }]) => {
-    const at = { source: origin.source, pointer: `${origin.pointer}/dependsOn` }
+export function checkDependencies(dependencies: Dependencies): DependencyFault[] {
+  return [...dependencies].flatMap(([tool, { names }]) => {
     const unknownDependencies = names
       .filter((dependency) => !dependencies.has(dependency))
       .map((dependency) => ({
-        code: 'dependency_unknown',
-        severity: 'error' as const,
-        message: `${name} depends on ${dependency}, which this source does not have.`,
-        ...at,
+        tool,
+        code: 'dependency_unknown' as const,
+        message: `${tool} depends on ${dependency}, which this source does not have.`,
       }))
-    const cycle = findCycle(name, dependencies)
+    const cycle = findCycle(tool, dependencies)
     if (!cycle) return unknownDependencies
-    const message = `${name} depends on itself: ${cycle.join(' → ')}.`
-    return [
-      ...unknownDependencies,
-      { code: 'dependency_cycle', severity: 'error' as const, message, ...at },
-    ]
+    const message = `${tool} depends on itself: ${cycle.join(' → ')}.`
+    return [...unknownDependencies, { tool, code: 'dependency_cycle' as const, message }]
   })
 }
 

@@ -1,8 +1,10 @@
 import type { Content } from '../../capability/content.ts'
+import type { FailureOptions } from '../../capability/failure.ts'
 import type { Json } from '../../capability/json.ts'
-import type { Outcome } from '../../capability/outcome.ts'
+import { done, type Outcome } from '../../capability/outcome.ts'
 import type { Question } from '../../capability/question.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import { toolFailed } from './failures.ts'
 
 /** Global symbol registry: replies of another installed copy of this package are recognised too. */
 const outcomeKey = Symbol.for('dev.drawbridge/reply')
@@ -69,4 +71,19 @@ export const ask = (questions: Readonly<Record<string, Question>>, state?: Json)
  */
 export const content = (blocks: readonly Content[], data?: unknown): Reply => ({
   [outcomeKey]: { kind: 'done', content: blocks, ...dropUndefined({ data }) },
+})
+
+/** Answers with data, which the pipeline renders as text too. */
+export const data = (value: unknown): Reply => ({ [outcomeKey]: done(value) })
+
+/** Answers with an error that the model reads: as `Error: …`, or as the blocks. */
+export const toolError = (
+  message: string,
+  blocks?: readonly Content[],
+  details?: FailureOptions['details'],
+): Reply => ({
+  [outcomeKey]: {
+    ...toolFailed('tool_error', message, dropUndefined({ details })),
+    ...dropUndefined({ content: blocks }),
+  },
 })

@@ -8,7 +8,6 @@ import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { toSlowPatternMessage } from '../../contracts/slow-patterns.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
-import { toPointer } from '../../json/to-pointer.ts'
 import { toContext } from './to-context.ts'
 import { toEffects } from './to-effects.ts'
 import { toOutcome } from './to-outcome.ts'
@@ -24,7 +23,7 @@ const definitionShape = z.object({
   description: z.string().min(1),
   schema: z.unknown().refine((schema) => schema !== undefined, 'is missing'),
   outputSchema: z.unknown().optional(),
-  category: z.enum(categories),
+  category: z.enum(categories).optional(),
   consequenceLevel: z.enum(consequenceLevels).default('low'),
   requiresConfirmation: z.boolean().default(false),
   timeout: z.number().int().positive().max(maxTimeoutMs).default(defaultTimeoutMs),
@@ -56,91 +55,85 @@ function isFunction(value: unknown): boolean {
   return typeof value === 'function'
 }
 
+/** Reports about a field of the definition, or about the definition as a whole. */
+export type Report = (
+  severity: Diagnostic['severity'],
+  code: string,
+  field: readonly string[],
+  message: string,
+  alike?: string,
+) => void
+
 export interface ToolReading {
-  /** Absent when the tool cannot be served. */
-  readonly capability?: Capability
+  readonly capability: Capability
   readonly dependsOn: readonly string[]
-  readonly diagnostics: readonly Diagnostic[]
 }
 
-export function toCapability(candidate: unknown, origin: Origin): ToolReading {
-  const diagnostics: Diagnostic[] = []
-  const report = (severity: Diagnostic['severity'], code: string, path: string, message: string) =>
-    diagnostics.push({
-      code,
-      severity,
-      message,
-      source: origin.source,
-      pointer: `${origin.pointer}${path}`,
-    })
-  const reject = (code: string, path: string, message: string): ToolReading => {
-    report('error', code, path, message)
-    return { dependsOn: [], diagnostics }
-  }
-
+/** Validates a definition. Without a result it is not served, and the reason is reported. */
+export function toCapability(
+  candidate: unknown,
+  origin: Origin,
+  report: Report,
+): ToolReading | undefined {
   const parsed = definitionShape.safeParse(candidate)
   if (!parsed.success) {
+    const name = (candidate as Partial<Definition>).name
+    const subject = typeof name === 'string' ? JSON.stringify(name) : 'A tool'
     for (const { path, message } of parsed.error.issues) {
-      const subject = path.length > 0 ? `Field ${path.join('.')}: ` : ''
-      report('error', 'definition_invalid', toPointer(path), `${subject}${message}`)
+      const reason = `field ${path.join('.')}: ${withoutStop(message)}`
+      const field = path.map(String)
+      report('error', 'definition_invalid', field, `${subject} is not served: ${reason}.`)
     }
-    return { dependsOn: [], diagnostics }
+    return undefined
   }
   const tool = parsed.data
-  for (const key of Object.keys(candidate as object))
-    if (!(key in definitionShape.shape))
-      report(
-        'warning',
-        'field_ignored',
-        toPointer([key]),
-        `${tool.name} has an unknown field ${key}, which is ignored.`,
-      )
   const quotedName = JSON.stringify(tool.name)
   if (tool.status === 'removed') {
-    report(
-      'info',
-      'tool_removed',
-      '/status',
-      `${quotedName} is marked as removed and is not served.`,
-    )
-    return { dependsOn: [], diagnostics }
+    const message = `${quotedName} is marked as removed and is not served.`
+    report('info', 'tool_removed', ['status'], message)
+    return undefined
   }
   const input = readContract(tool.schema, 'input')
-  if (isFault(input))
-    return reject('schema_unusable', '/schema', `${quotedName} is not served: ${input.fault}.`)
+  if (isFault(input)) {
+    report(
+      'error',
+      'schema_unusable',
+      ['schema'],
+      `${quotedName} is not served: ${withoutStop(input.fault)}.`,
+    )
+    return undefined
+  }
   const output =
     tool.outputSchema === undefined ? undefined : readContract(tool.outputSchema, 'output')
-  if (output && isFault(output))
-    return reject(
-      'schema_unusable',
-      '/outputSchema',
-      `${quotedName} is not served: ${output.fault}.`,
-    )
-  for (const remark of input.remarks)
-    report(
-      'warning',
-      'schema_inexact',
-      '/schema',
-      `${quotedName}: ${remark}; clients see no type for it.`,
-    )
+  if (output && isFault(output)) {
+    const message = `${quotedName} is not served: ${withoutStop(output.fault)}.`
+    report('error', 'schema_unusable', ['outputSchema'], message)
+    return undefined
+  }
   for (const [field, reading] of [
-    ['/schema', input],
-    ['/outputSchema', output],
+    ['schema', input],
+    ['outputSchema', output],
+  ] as const)
+    for (const remark of reading?.remarks ?? [])
+      report('warning', 'schema_inexact', [field], `${quotedName}: ${remark}.`)
+  for (const [field, reading] of [
+    ['schema', input],
+    ['outputSchema', output],
   ] as const)
     for (const slow of reading?.slowPatterns ?? [])
       report(
         'warning',
         'pattern_slow',
-        field + slow.pointer,
+        [field, ...fromPointer(slow.pointer)],
         toSlowPatternMessage(quotedName, slow),
       )
   if (!/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(tool.name))
-    report('info', 'name_style', '/name', `${quotedName} is not snake_case.`)
+    report('info', 'name_style', ['name'], `${quotedName} is not snake_case.`)
   if (tool.status === 'deprecated')
     report(
       'info',
       'tool_deprecated',
-      '/status',
+      ['status'],
       `${quotedName} is deprecated: it can be called but is not listed.`,
     )
 
@@ -162,11 +155,18 @@ export function toCapability(candidate: unknown, origin: Origin): ToolReading {
     origin,
     extras: toExtras(tool),
     ...dropUndefined({ hidden: tool.status === 'deprecated' ? true : undefined }),
-    invoke: async (call: Call) =>
-      toOutcome(await tool.execute(call.input, toContext(call)), tool.text),
+    invoke: async (call: Call) => toOutcome(await tool.execute(call.input, toContext(call)), tool),
   })
-  return { capability, dependsOn: tool.dependsOn, diagnostics }
+  return { capability, dependsOn: tool.dependsOn }
 }
+
+const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '')
+
+const fromPointer = (pointer: string): readonly string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
 
 /** Fields that MCP has no place for; they are sent in `_meta`. */
 const toExtras = (tool: Definition): JsonObject =>

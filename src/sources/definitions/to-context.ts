@@ -1,5 +1,9 @@
 import type { Call } from '../../capability/call.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { ToolContext } from './tool-definition.ts'
+
+/** The pipeline takes this argument out of the raw input. */
+const keyArgument = 'idempotency_key'
 
 export const toContext = (call: Call): ToolContext => new CallContext(call)
 
@@ -29,6 +33,23 @@ class CallContext implements ToolContext {
 
   get canAsk(): ToolContext['canAsk'] {
     return (kind) => this.#call.canAsk.has(kind)
+  }
+
+  get callId(): string {
+    return this.#call.id
+  }
+
+  get rawInput(): unknown {
+    const { input, rawInput } = this.#call
+    // The input has the key only where it is an argument of the tool's own, which a parser of the tool needs.
+    const isOwn = isPlainObject(input) && Object.hasOwn(input, keyArgument)
+    if (!isOwn || !isPlainObject(rawInput) || Object.hasOwn(rawInput, keyArgument)) return rawInput
+    return { ...rawInput, [keyArgument]: input[keyArgument] }
+  }
+
+  get approved(): boolean {
+    // Set by the approval step when a human's decision lets the call pass, and not while policy only observes.
+    return this.#call.plan.approvalId !== undefined
   }
 
   get progress(): ToolContext['progress'] {

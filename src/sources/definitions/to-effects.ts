@@ -12,13 +12,20 @@ const rows: Record<ToolCategory, Omit<Effects, 'irreversible'>> = {
   // biome-ignore-end format: table
 }
 
+/** A tool of unknown kind: the defaults of MCP's annotations, which are the unfavourable ones. */
+const unknown: Effects = { writes: true, irreversible: true, repeatable: false, reachesOut: true }
+
 export const toEffects = (
-  category: ToolCategory,
+  category: ToolCategory | undefined,
   level: ConsequenceLevel,
   overrides: Partial<Effects> = {},
-): Effects => ({
+): Effects =>
+  category
+    ? { ...toKnownEffects(category, level), ...overrides }
+    : { ...unknown, irreversible: overrides.writes !== false, ...overrides }
+
+const toKnownEffects = (category: ToolCategory, level: ConsequenceLevel): Effects => ({
   ...rows[category],
   // The requirement's "high + write" row. Reads are never irreversible, deletions always are.
   irreversible: category === 'delete' || (rows[category].writes && level === 'high'),
-  ...overrides,
 })

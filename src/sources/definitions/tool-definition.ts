@@ -35,7 +35,7 @@ export interface ToolDefinition<Input = never> {
   readonly schema: unknown
   /** The result data, in the same three forms. A result that does not match it is not sent. */
   readonly outputSchema?: unknown
-  /** The kind of work; decides annotations such as `readOnlyHint`. */
+  /** The kind of work; decides annotations such as `readOnlyHint`. Without it, an irreversible write. */
   readonly category: ToolCategory
   /** How bad a wrong call is; `high` marks a write as destructive. Default: `low`. */
   readonly consequenceLevel?: ConsequenceLevel
@@ -81,6 +81,12 @@ export interface ToolContext {
   readonly state: Json | undefined
   /** Returns `true` if the client supports this kind of question. */
   canAsk(kind: Question['kind']): boolean
+  /** Unique id of the call; results, audit entries and logs refer to it. */
+  readonly callId: string
+  /** The arguments as the client sent them, before `schema` applied defaults and transforms. */
+  readonly rawInput: unknown
+  /** `true` if a human has approved this call with these arguments. */
+  readonly approved: boolean
 }
 
 /** Result data with the time it was fetched, or an error for the model. An alternative to plain data. */

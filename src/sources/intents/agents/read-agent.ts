@@ -78,6 +78,14 @@ export function readOffers(
       if (capability[key] === undefined) return undefined
       const reading = readContract(capability[key], direction)
       if (!isFault(reading)) {
+        for (const remark of reading.remarks)
+          diagnostics.push({
+            code: 'schema_inexact',
+            severity: 'warning',
+            message: `The intent ${label}: ${remark}.`,
+            source,
+            pointer: `${pointer}/${key}`,
+          })
         for (const slow of reading.slowPatterns ?? [])
           diagnostics.push({
             code: 'pattern_slow',

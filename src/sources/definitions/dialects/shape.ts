@@ -1,0 +1,102 @@
+import type { Execute, Shape } from './dialect.ts'
+
+/** Whether a value has fields that can be read: an object, or a function with properties. */
+export const isShape = (value: unknown): value is Shape =>
+  (typeof value === 'object' && value !== null && !Array.isArray(value)) ||
+  typeof value === 'function'
+
+export const isObject = (value: unknown): value is Shape =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+export type Method = (...values: unknown[]) => unknown
+
+/** A method of the value, bound to it: instances need their `this`. */
+export function findMethod(value: Shape, ...names: readonly string[]): Method | undefined {
+  for (const name of names) {
+    const method = value[name]
+    if (typeof method === 'function' && !isClass(method))
+      return (...values) => Reflect.apply(method, value, values)
+  }
+  return undefined
+}
+
+/** As `findMethod`, for a function that takes what `execute` takes. */
+export const findExecute = (value: Shape, ...names: readonly string[]): Execute | undefined =>
+  findMethod(value, ...names)
+
+export const isClass = (value: unknown): value is new () => unknown =>
+  typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
+
+/** The fields of our own definitions that an author may add to a tool of any dialect. */
+const addedFields = [
+  'title',
+  'outputSchema',
+  'category',
+  'consequenceLevel',
+  'requiresConfirmation',
+  'timeout',
+  'tags',
+  'version',
+  'status',
+  'dependsOn',
+  'permissions',
+  'idempotencyKey',
+  'cost',
+  'effects',
+  'text',
+] as const
+
+/** Fields of other libraries for "a human must approve the call". */
+export const approvalFields = [
+  'needsApproval',
+  'requiresApproval',
+  'requireApproval',
+  'needs_approval',
+  'requires_approval',
+  'require_approval',
+] as const
+
+/**
+ * The added fields, and `metadata.category`, which typed tools can have where `category` is a type error. Of
+ * several values the last one decides, except that an approval which any of them requires is required.
+ */
+export function readAddedFields(...values: readonly Shape[]): AddedFields {
+  const added: AddedFields = {}
+  for (const value of values) {
+    const metadata = isObject(value.metadata) ? value.metadata : {}
+    if (isText(metadata.category)) added.category = metadata.category
+    for (const field of addedFields) if (value[field] !== undefined) added[field] = value[field]
+  }
+  const approval = values.flatMap((value) => [
+    value.requiresConfirmation,
+    ...approvalFields.map((field) => value[field]),
+  ])
+  const required = approval.find(Boolean)
+  if (required !== undefined) added.requiresConfirmation = toApproval(required)
+  const annotations = values.flatMap(({ annotations, metadata }) =>
+    [isObject(metadata) ? metadata.annotations : undefined, annotations].filter(isObject),
+  )
+  if (annotations.length > 0) added.annotations = annotations
+  return added
+}
+
+/** As the author wrote them; `settleFields` makes fields of our own definitions of them. */
+export type AddedFields = {
+  [Field in (typeof addedFields)[number] | 'annotations']?: unknown
+}
+
+/** A function would decide for each call: it stays one, so that it is reported. */
+const toApproval = (required: unknown): unknown =>
+  typeof required === 'function' ? required : true
+
+export const addedKeys: readonly string[] = [
+  ...addedFields,
+  ...approvalFields,
+  'metadata',
+  'annotations',
+]
+
+/** JSON Schema of a tool without arguments. */
+export const noArguments = { type: 'object', properties: {} }

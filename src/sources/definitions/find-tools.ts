@@ -1,0 +1,223 @@
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import type { Dialect, Shape } from './dialects/dialect.ts'
+import { findDialect } from './dialects/dialects.ts'
+import { findReason, looksLikeTool } from './dialects/left-out.ts'
+import { isMcpServer, listRegistered } from './dialects/mcp-server.ts'
+import { isClass, isShape, isText } from './dialects/shape.ts'
+import { isPrompt } from './prompt-definition.ts'
+import { isView } from './view-definition.ts'
+
+/** A value in the exports of a module. */
+interface Found {
+  /** The export itself, by which re-exports are recognised. */
+  readonly value: object
+  /** Its place in the exports. */
+  readonly path: readonly string[]
+}
+
+/** A definition; tools have the dialect that reads them, prompts and views are our own. */
+export interface FoundDefinition extends Found {
+  readonly shape: Shape
+  readonly dialect: Dialect | undefined
+  /** The class that was instantiated for it. */
+  readonly instantiated?: string
+}
+
+/** Something that looks like a tool and is none. */
+export interface NotTaken extends Found {
+  readonly code:
+    | 'tool_left_out'
+    | 'class_not_instantiated'
+    | 'function_not_called'
+    | 'exports_too_large'
+  readonly reason: string
+}
+
+export interface ToolsFound {
+  readonly definitions: readonly FoundDefinition[]
+  readonly notTaken: readonly NotTaken[]
+}
+
+const maxDepth = 5
+const maxValues = 20_000
+
+/** Finds all definitions in the exports of a module: under any name, in arrays, maps and servers. */
+export function findTools(exports: Readonly<Record<string, unknown>>): ToolsFound {
+  const search = new Search()
+  for (const [name, value] of Object.entries(exports)) search.visit(value, [name])
+  return { definitions: [...search.definitions.values()], notTaken: [...search.notTaken.values()] }
+}
+
+/** Whether a module that may be something else has definitions, or a default class. */
+export const hasDefinitions = (exports: Readonly<Record<string, unknown>>): boolean =>
+  isClass(exports.default) || findTools(exports).definitions.length > 0
+
+class Search {
+  readonly definitions = new Map<object, FoundDefinition>()
+  readonly notTaken = new Map<object, NotTaken>()
+  readonly #visited = new Set<object>()
+  #values = 0
+
+  visit(value: unknown, path: readonly string[]): void {
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return
+    if (++this.#values > maxValues) {
+      const reason = `the exports have more than ${maxValues} values, and the rest is not searched`
+      return this.#leaveOut(this, path, 'exports_too_large', reason)
+    }
+    const known = this.definitions.get(value)
+    if (known) {
+      // The key in a map is the name that the author gives a tool; the export name is a variable.
+      if (rank(path) > rank(known.path)) this.definitions.set(value, { ...known, path })
+      return
+    }
+    if (this.#visited.has(value)) return
+    this.#visited.add(value)
+    try {
+      this.#visitNew(value, path)
+    } catch (error) {
+      this.#leaveOut(value, path, 'tool_left_out', `it cannot be read: ${toReason(error)}`)
+    }
+  }
+
+  #visitNew(value: object, path: readonly string[]): void {
+    if (Array.isArray(value)) return this.#visitArray(value, path)
+    if (value instanceof Map) return this.#visitAll([...value], path)
+    if (!isShape(value)) return
+    if (isClass(value)) return this.#visitClass(value, path)
+    if (typeof value === 'function') return this.#visitFunction(value, path)
+    this.#visitObject(value, path)
+  }
+
+  #visitArray(values: readonly unknown[], path: readonly string[]): void {
+    const registration = toRegistration(values)
+    if (registration) return this.#take(values, registration, path)
+    this.#visitAll([...values.entries()], path)
+  }
+
+  #visitAll(entries: readonly (readonly [unknown, unknown])[], path: readonly string[]): void {
+    if (path.length >= maxDepth) return
+    for (const [key, value] of entries) this.visit(value, [...path, String(key)])
+  }
+
+  #visitObject(value: Shape, path: readonly string[]): void {
+    if (isPrompt(value) || isView(value)) {
+      this.definitions.set(value, { value, path, shape: value as Shape, dialect: undefined })
+      return
+    }
+    if (isMcpServer(value)) {
+      for (const registered of listRegistered(value))
+        this.#visitObject(registered.value, [...path, ...registered.path])
+      return
+    }
+    const reason = findReason(value)
+    if (reason !== undefined) return this.#leaveOut(value, path, 'tool_left_out', reason)
+    if (findDialect(value)) return this.#take(value, value, path)
+    if (isPlainObject(value) || isNamespace(value)) this.#visitAll(Object.entries(value), path)
+    if (looksLikeTool(value))
+      this.#leaveOut(
+        value,
+        path,
+        'tool_left_out',
+        'it has the form of no known kind of tool. Export { name, description, parameters, execute }',
+      )
+  }
+
+  #take(value: object, shape: Shape, path: readonly string[], instantiated?: string): void {
+    const dialect = findDialect(shape)
+    // Getters that throw do so here, where the reason is reported.
+    Object.values(shape)
+    this.definitions.set(value, {
+      value,
+      path,
+      shape,
+      dialect,
+      ...(instantiated && { instantiated }),
+    })
+  }
+
+  /** Only classes that say that they are tools: to instantiate others could have effects. */
+  #visitClass(value: Shape & (new () => unknown), path: readonly string[]): void {
+    if (hasStaticFunction(value) && findDialect(value)) return this.#take(value, value, path)
+    const name = value.name || path.at(-1)
+    if (!/tool$/i.test(String(name)) && !isLangChainClass(value)) return
+    if (value.length > 0)
+      return this.#leaveOut(
+        value,
+        path,
+        'class_not_instantiated',
+        `it is a class whose constructor takes arguments. Export an instance: export const tool = new ${name}(…)`,
+      )
+    const instance = new value()
+    if (isShape(instance) && findDialect(instance)) return this.#take(value, instance, path, name)
+    this.#leaveOut(
+      value,
+      path,
+      'tool_left_out',
+      'it is a class whose instances have the form of no known kind of tool',
+    )
+  }
+
+  /** A factory is not called: what it needs is not known, and calling it could have effects. */
+  #visitFunction(value: Shape, path: readonly string[]): void {
+    const name = path.at(-1) === 'default' ? value.name : path.at(-1)
+    if (path.length <= 2 && /tools?$/i.test(String(name)))
+      this.#leaveOut(
+        value,
+        path,
+        'function_not_called',
+        'it is a function, and functions are not called to get tools. Export what it returns',
+      )
+  }
+
+  #leaveOut(value: object, path: readonly string[], code: NotTaken['code'], reason: string): void {
+    this.notTaken.set(value, { value, path, code, reason })
+  }
+}
+
+const toReason = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? ''
+
+/** How much a place says about a tool's name: a key of a map, an export name, or nothing. */
+function rank(path: readonly string[]): number {
+  const last = path.at(-1) ?? ''
+  if (/^\d+$/.test(last) || last === 'default') return 0
+  return path.length > 1 ? 2 : 1
+}
+
+const isNamespace = (value: object): boolean => Reflect.get(value, Symbol.toStringTag) === 'Module'
+
+const hasStaticFunction = (members: Shape): boolean =>
+  ['execute', 'handler', 'run', 'call', 'invoke'].some(
+    (name) => typeof members[name] === 'function',
+  )
+
+const isLangChainClass = ({ prototype }: { readonly prototype: unknown }): boolean =>
+  isShape(prototype) &&
+  'lc_namespace' in prototype &&
+  typeof prototype.invoke === 'function' &&
+  '_call' in prototype
+
+/**
+ * The arguments of `registerTool(name, config, handler)`, or of the older
+ * `tool(name, description?, shape?, handler)`, as an object.
+ */
+function toRegistration(values: readonly unknown[]): Shape | undefined {
+  const [name, ...rest] = values
+  const handler = rest.pop()
+  if (
+    !isText(name) ||
+    typeof handler !== 'function' ||
+    isClass(handler) ||
+    rest.length === 0 ||
+    rest.length > 2
+  )
+    return undefined
+  const [first, second] = rest
+  if (rest.length === 1 && isPlainObject(first)) return { name, config: first, handler }
+  if (!isText(first)) return undefined
+  return {
+    name,
+    config: { description: first, ...(second !== undefined && { inputSchema: second }) },
+    handler,
+  }
+}

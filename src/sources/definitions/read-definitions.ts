@@ -1,0 +1,151 @@
+import path from 'node:path'
+import type { Capability, Prompt, View } from '../../capability/capability.ts'
+import type { Reading } from '../../capability/source.ts'
+import { toPointer } from '../../json/to-pointer.ts'
+import { type LoadedModule, toModuleDiagnostics } from '../loaded-module.ts'
+import { type Categories, OperatorCategories } from './categories.ts'
+import { checkDependencies } from './check-dependencies.ts'
+import { digestFunctions } from './digest-functions.ts'
+import { type FoundDefinition, findTools, type ToolsFound } from './find-tools.ts'
+import { Findings, keysOf, type Place } from './findings.ts'
+import { Handlers } from './handlers.ts'
+import { isPrompt, toPromptCapability } from './prompt-definition.ts'
+import { readTool, type ToolScope } from './read-tool.ts'
+import { isView, toViewCapability } from './view-definition.ts'
+
+export interface ReadOptions {
+  readonly source: string
+  readonly categories: Categories
+}
+
+/** All definitions of the modules as capabilities, and what was not taken with its reason. */
+export async function readDefinitions(
+  modules: readonly LoadedModule[],
+  { source, categories }: ReadOptions,
+): Promise<Reading> {
+  const capabilities: Capability[] = []
+  const views: View[] = []
+  const prompts: Prompt[] = []
+  const findings = new Findings(source)
+  const handlers = new Handlers(modules)
+  const operatorCategories = new OperatorCategories(categories)
+  const scope: ToolScope = { source, findings, handlers, categories: operatorCategories }
+  const seen = new Set<unknown>()
+  const dependencies = new Map<string, { place: Place; names: readonly string[] }>()
+
+  const read = (module: LoadedModule, definition: FoundDefinition): void => {
+    const { shape } = definition
+    let place: Place = { module, path: definition.path, keys: [], ...nameIn(shape) }
+    const origin = { source, pointer: toPointer(toSegments(module, definition.path)) }
+    try {
+      // Getters of the definition may throw.
+      place = { ...place, keys: keysOf(shape) }
+      const code = module.code ?? digestFunctions(shape)
+      if (isPrompt(shape)) prompts.push(withCode(toPromptCapability(shape, origin), code))
+      else if (isView(shape)) views.push(withCode(toViewCapability(shape, origin), code))
+      else {
+        const reading = readTool(
+          definition,
+          { module, origin, key: toKey(module, definition) },
+          scope,
+        )
+        if (!reading) return
+        capabilities.push(withCode(reading.capability, reading.code))
+        const { name } = reading.capability
+        dependencies.set(name, { place: { ...place, name }, names: reading.dependsOn })
+      }
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      const message = `A definition cannot be read: ${reason}`
+      findings.add({ severity: 'error', code: 'definition_invalid', message, place })
+    }
+  }
+
+  const searched = modules.map((module) => {
+    findings.addDiagnostics(toModuleDiagnostics(module, source))
+    const found = module.error === undefined ? findTools(module.exports) : nothing
+    for (const definition of found.definitions) {
+      // Re-exports are common: one object counts once, whatever module or array it comes from.
+      if (seen.has(definition.value)) continue
+      seen.add(definition.value)
+      read(module, definition)
+    }
+    return { module, found }
+  })
+  for (const { module, found } of searched) {
+    const notTaken = found.notTaken.filter(
+      ({ value }) => !seen.has(value) && !handlers.isUsed(value),
+    )
+    for (const { value, path: valuePath, code, reason } of notTaken) {
+      seen.add(value)
+      const name = valuePath.join('.').replace(/^default$/, 'The default export')
+      const place = { module, path: valuePath, keys: Object.keys(value), ...nameIn(value) }
+      findings.add({
+        severity: 'warning',
+        code,
+        message: `${name} is not served: ${reason}.`,
+        place,
+      })
+    }
+    const isEmpty = found.definitions.length === 0 && !handlers.usesFunctionsOf(module)
+    if (module.error === undefined && isEmpty)
+      findings.add({
+        severity: 'error',
+        code: 'module_empty',
+        message: `${module.file === '' ? 'The value' : module.file} exports no definition.`,
+        place: { module, path: [], keys: [] },
+      })
+  }
+  reportUnused(scope)
+  for (const { tool, code, message } of checkDependencies(dependencies)) {
+    const place = dependencies.get(tool)?.place
+    if (place) findings.add({ severity: 'error', code, message, place, field: ['dependsOn'] })
+  }
+  const names = capabilities.map(({ name }) => name)
+  const diagnostics = [
+    ...(await findings.toDiagnostics()),
+    ...operatorCategories.unused().map((key) => ({
+      code: 'category_unmatched',
+      severity: 'warning' as const,
+      message: `No tool is called "${key}". Tools: ${names.slice(0, 20).join(', ')}${names.length > 20 ? ', …' : ''}.`,
+      source,
+      pointer: toPointer(['categories', key]),
+    })),
+  ]
+  return { capabilities, views, prompts, diagnostics }
+}
+
+const nothing: ToolsFound = { definitions: [], notTaken: [] }
+
+const toSegments = ({ file }: LoadedModule, place: readonly string[]): readonly string[] =>
+  file === '' ? place : [file, ...place]
+
+/** The key in a map or the name of the export; for a default export the name of the file. */
+function toKey({ file }: LoadedModule, { path: place, instantiated }: FoundDefinition) {
+  const key = place.at(-1) ?? ''
+  if (/^\d+$/.test(key)) return undefined
+  if (key !== 'default') return key
+  if (instantiated !== undefined || file === '') return undefined
+  const { name } = path.parse(file)
+  return name.replaceAll(/[^A-Za-z0-9]+/g, '_')
+}
+
+/** The name as a plain field: a getter may throw. */
+function nameIn(value: object): { readonly name?: string } {
+  const name = Object.getOwnPropertyDescriptor(value, 'name')?.value
+  return typeof name === 'string' ? { name } : {}
+}
+
+/** Functions beside those of definitions: most often a misspelt name. */
+function reportUnused({ findings, handlers }: ToolScope): void {
+  for (const { name, module, path: place } of handlers.unused())
+    findings.add({
+      severity: 'warning',
+      code: 'handler_unused',
+      message: `${place.join('.')} is a function for a tool "${name}", which is not defined.`,
+      place: { module, path: place, keys: [] },
+    })
+}
+
+const withCode = <T extends Capability>(capability: T, code: string): T =>
+  Object.freeze({ ...capability, code })

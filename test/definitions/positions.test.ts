@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { aSharedProject } from '../support/a-project.ts'
+import { drawbridge } from '../support/run-cli.ts'
+
+const schema = "parameters: { type: 'object', properties: {} }"
+const get = (rest: string) => `{ ${rest}description: 'Gets.', ${schema}, handler: () => 1 }`
+const named = get("name: 'get', ")
+
+/** Modules with one tool that lacks a category, and the position that `check` gives. */
+const modules: Readonly<Record<string, readonly [text: string, position: string]>> = {
+  'a literal': [`export const tool = ${named}\n`, '1:23'],
+  'a copy in a comment and in a string': [
+    `// ${named}\n/* ${named} */\nconst text = "name: 'get', description"\nexport const tool = ${named}\n`,
+    '4:23',
+  ],
+  'a copy in a template': [
+    `const text = \`\${text2()} ${named} \${\`\${1}\`}\`\nfunction text2() { return '}' }\nexport const tool = ${named}\nexport { text }\n`,
+    '3:23',
+  ],
+  'quotes in regular expressions and divisions': [
+    `const quotes = /['"\`{]/g\nconst half = (8 / 2) / 1 // '\nexport const tool = ${named}\nexport const used = [quotes, half]\n`,
+    '3:23',
+  ],
+  'the same name in something else': [
+    `const user = { name: 'get', age: 5 }\nexport const tool = ${named}\nexport { user }\n`,
+    '2:23',
+  ],
+  'the name in two literals: the variable': [
+    `const draft = ${named}\nexport const tool = ${named}\ndraft.description = ''\n`,
+    '2:14',
+  ],
+  'a computed name: the export': [
+    `const verb = 'get'\nexport const tools = [${get('name: verb, ')}]\n`,
+    '2:1',
+  ],
+  'a computed name in a default export': [
+    `const verb = 'get'\n\nexport default [${get('name: verb, ')}]\n`,
+    '3:1',
+  ],
+  'a key of a map': [`export const tools = {\n  get: ${get('')},\n}\n`, '2:3'],
+  'a quoted key': [`export const tools = {\n  'get': ${get('')},\n}\n`, '2:3'],
+  'an export that is the name': [`export const get = ${get('')}\n`, '1:14'],
+  'a class field': [
+    `class GetTool {\n  name = 'get'\n  description = 'Gets.'\n  parameters = { type: 'object', properties: {} }\n  handler() {}\n}\nexport const tool = new GetTool()\n`,
+    '2:3',
+  ],
+  'a computed export: the file alone': [
+    `const verb = 'get'\nconst all = [${get('name: verb, ')}]\nexport { all as tools }\n`,
+    '',
+  ],
+}
+
+const cases = Object.entries(modules).map(([name, [text, position]], index) => ({
+  name,
+  file: `module-${index}.ts`,
+  text,
+  position,
+}))
+const cwd = await aSharedProject(Object.fromEntries(cases.map(({ file, text }) => [file, text])))
+
+test.each(cases)('$name', async ({ file, position }) => {
+  const { stdout } = await drawbridge(['check', file, '--json'], { cwd })
+  const [asked] = JSON.parse(stdout).filter(
+    ({ code }: { code: string }) => code === 'category_missing',
+  )
+
+  expect(asked.message).toContain('"get" has no category')
+  expect(asked.at).toBe([`${cwd}/${file}`, ...(position === '' ? [] : [position])].join(':'))
+})
