@@ -2,6 +2,7 @@ import type { Call } from '../capability/call.ts'
 import { toDefinition } from '../capability/definition.ts'
 import { digestJson } from '../json/digest-json.ts'
 import { digestArguments } from './digest.ts'
+import { findOwnKey } from './key-argument.ts'
 
 /** What an approval is valid for. */
 export interface ApprovalBinding {
@@ -16,11 +17,17 @@ export interface ApprovalBinding {
  * and the policy in force. `policy` is the digest of the settings that are not merged into the rules.
  */
 export function toApprovalBinding(call: Call, policy: string): ApprovalBinding {
-  const request = [call.caller.subject, call.address, digestArguments(call)]
+  const request = [call.caller.subject, call.address, digestArguments(call), ...toOwnKey(call)]
   return {
     binding: digestJson([...request, call.fingerprint, policy]),
     request: digestJson(request),
   }
+}
+
+/** A key that the capability receives as an argument is one of the arguments that a human approves. */
+const toOwnKey = (call: Call): readonly string[] => {
+  const key = findOwnKey(call)
+  return key === undefined ? [] : [key]
 }
 
 /** A digest of each part that an approval covers, to say later which of them changed. */

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../capability/json.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { escapeHidden } from '../json/hidden-characters.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
+import { findOwnKey, keyArgument } from './key-argument.ts'
 import type { ApprovalView } from './ledger.ts'
 
 const maxLength = 4000
@@ -23,11 +24,17 @@ export function toApprovalView(call: Call): ApprovalView {
   return dropUndefined({
     source: `${origin.source}${origin.pointer === '' ? '' : `#${origin.pointer}`}`,
     description: toVisible(description),
-    arguments: toVisible(JSON.stringify(call.rawInput, null, 2) ?? '{}'),
+    arguments: toVisible(JSON.stringify(toArguments(call), null, 2) ?? '{}'),
     effects: effectTexts.join(', '),
     destination: destination && toVisible(toDestinationText(destination)),
     cost: costs === '' ? undefined : costs,
   })
+}
+
+function toArguments(call: Call): unknown {
+  const key = findOwnKey(call)
+  if (key === undefined || !isPlainObject(call.rawInput)) return call.rawInput
+  return { ...call.rawInput, [keyArgument]: key }
 }
 
 export const toApprovalMessage = (capability: string, view: ApprovalView): string =>

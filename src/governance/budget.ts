@@ -2,6 +2,7 @@ import type { Call } from '../capability/call.ts'
 import type { Notice } from '../capability/outcome.ts'
 import type { PlannedCharge } from '../capability/plan.ts'
 import type { Budget } from '../capability/rules.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 
 /** The balance of one budget after a call. */
 export interface BudgetBalance {
@@ -14,15 +15,16 @@ export interface BudgetBalance {
 /** Decides the state of a budget: the same thresholds for budgets of all sources. */
 export function toBalance(budget: Budget, charge: PlannedCharge, spent: number): BudgetBalance {
   const { limit, thresholds } = budget
-  const after = roundAmount(spent + charge.amount)
-  const reaches = (percent: number) => roundAmount(after * 100) >= roundAmount(limit * percent)
-  const exceeds = (percent: number) => roundAmount(after * 100) > roundAmount(limit * percent)
-  const state = exceeds(thresholds.stop)
+  const { inclusive = false } = thresholds
+  const after = spent + charge.amount
+  const passes = (percent: number, isInclusive: boolean) =>
+    passesCeiling(after * 100, limit * percent, isInclusive)
+  const state = passes(thresholds.stop, inclusive)
     ? 'stop'
-    : exceeds(thresholds.reauthorise)
+    : passes(thresholds.reauthorise, inclusive)
       ? 'reauthorise'
       : // A limit of 0 has no percentage to alert about.
-        reaches(thresholds.alert) && limit > 0
+        passes(thresholds.alert, true) && limit > 0
         ? 'alert'
         : 'silent'
   return { budget, charge, after, state }
@@ -31,16 +33,17 @@ export function toBalance(budget: Budget, charge: PlannedCharge, spent: number):
 /** The charge of a call on a budget: one call, or the expected cost in the budget's unit. */
 export function toCharge(budget: Budget, call: Call, now: number): PlannedCharge | undefined {
   const { cost } = call.capability.rules
-  const { reauthorise, stop } = budget.thresholds
+  const { reauthorise, stop, inclusive } = budget.thresholds
   const amount = budget.unit === 'calls' ? 1 : cost?.unit === budget.unit ? cost.amount : 0
   if (amount === 0) return undefined
-  return {
+  return dropUndefined({
     account: `${budget.id} ${toAccount(budget, call)}`,
     window: toWindow(budget, call, now),
     amount,
     unit: budget.unit,
     ceiling: (budget.limit * Math.min(reauthorise, stop)) / 100,
-  }
+    isBelowCeiling: inclusive || undefined,
+  })
 }
 
 function toAccount({ per }: Budget, { caller, capability, address }: Call): string {
@@ -78,12 +81,22 @@ function toDay(now: number): string {
 
 export function toNotice({ budget, after, state }: BudgetBalance): Notice {
   const { limit, unit, per, window } = budget
-  const percent = Math.floor((after * 100) / limit)
+  const percent = Math.floor(roundAmount((after * 100) / limit))
   const verb = state === 'stop' ? 'would be' : 'are'
   const used = roundAmount(after)
   const text = `Budget: ${used} of ${limit} ${unit} per ${per} and ${window} ${verb} used (${percent} %).`
   return { about: 'budget', text, data: { state, unit, limit, used, per, window } }
 }
 
-/** Rounds to six decimals: sums of binary floats like 0.1 + 0.2 are not exact. */
+/** Relative, and larger than the rounding error of a sum of a million amounts. */
+const tolerance = 1e-9
+
+/**
+ * Whether an amount is above a ceiling, or with `isInclusive` at it. Sums of binary floats are not exact: an
+ * amount counts as equal to a ceiling that it misses by rounding errors, such as 0.1 + 0.2 and 0.3.
+ */
+export const passesCeiling = (amount: number, ceiling: number, isInclusive: boolean): boolean =>
+  isInclusive ? amount >= ceiling * (1 - tolerance) : amount > ceiling * (1 + tolerance)
+
+/** Rounds to six decimals for texts, because sums of binary floats like 0.1 + 0.2 are not exact. */
 export const roundAmount = (amount: number): number => Math.round(amount * 1e6) / 1e6

@@ -15,10 +15,16 @@ export function missingScopes(caller: Caller, capability: Capability): readonly 
 export const hasScope = ({ scopes }: Caller, scope: string): boolean =>
   scopes === 'all' || covers(scopes, scope)
 
-/** `orders:*` covers `orders:read` and `orders:items:read`; `*` covers everything. */
+/**
+ * A scope that ends in `:*` or `.*` covers what begins with the part before the `*` and goes on: `docs.*`
+ * covers `docs.read` and `docs.read.all`, but neither `docs` nor `docs:read`. `*` covers everything.
+ */
 function covers(scopes: ReadonlySet<string>, permission: string): boolean {
   if (scopes.has(permission) || scopes.has('*')) return true
-  for (let end = permission.lastIndexOf(':'); end > 0; end = permission.lastIndexOf(':', end - 1))
-    if (scopes.has(`${permission.slice(0, end)}:*`)) return true
+  for (let at = permission.length - 2; at > 0; at--)
+    if (isSeparator(permission[at]) && scopes.has(`${permission.slice(0, at + 1)}*`)) return true
   return false
 }
+
+const isSeparator = (character: string | undefined): boolean =>
+  character === ':' || character === '.'

@@ -11,6 +11,7 @@ import {
   parseDocument,
   visit,
 } from 'yaml'
+import { isDeeper, maxDepth } from '../json/is-deeper.ts'
 
 type Path = readonly PropertyKey[]
 
@@ -38,9 +39,8 @@ export interface YamlRemark extends YamlFault {
   readonly path: Path
 }
 
-/** Limits against alias bombs ("billion laughs") and deep nesting, far above ordinary files. */
+/** Limits against alias bombs ("billion laughs") and long files, far above ordinary files. */
 const maxAliases = 100
-const maxDepth = 1000
 const maxLength = 8 * 1024 * 1024
 
 export function readYaml(text: string, file: string): YamlReading {
@@ -106,11 +106,6 @@ function nestsBrackets(text: string, levels: number): boolean {
     if (depth > levels) return true
   }
   return false
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
 }
 
 /** Unquoted strings that YAML 1.1 parsers read as another type (the "Norway problem"). */

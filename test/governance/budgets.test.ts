@@ -201,6 +201,48 @@ test.each(totals)('a budget of 100 at %d after the call is in state %s', (total,
   expect(toBalance(budget, charge, total - 1).state).toBe(state)
 })
 
+/** The share of the budget that is used after the call, for budgets whose thresholds are inclusive, or not. */
+const boundaries: readonly [ratio: number, inclusive: string, exclusive: string][] = [
+  [0.79, 'silent', 'silent'],
+  [0.8, 'alert', 'alert'],
+  [0.99, 'alert', 'alert'],
+  [1, 'reauthorise', 'alert'],
+  [1.01, 'reauthorise', 'reauthorise'],
+  [1.19, 'reauthorise', 'reauthorise'],
+  [1.2, 'stop', 'reauthorise'],
+  [1.21, 'stop', 'stop'],
+]
+test.each(boundaries)('at %d of the budget: inclusive %s, exclusive %s', (ratio, ...states) => {
+  const charge = { account: '', window: '', amount: 0.1, unit: 'EUR', ceiling: 0 }
+  const stateOf = (limit: number, inclusive: boolean) =>
+    toBalance(
+      aBudget({ limit, thresholds: { ...defaultThresholds, inclusive } }),
+      charge,
+      ratio * limit - 0.1,
+    ).state
+
+  for (const limit of [0.3, 0.7, 1, 3, 7, 1e9 / 3])
+    expect([stateOf(limit, true), stateOf(limit, false)]).toEqual(states)
+})
+
+test('sums of binary floats reach inclusive thresholds exactly', async () => {
+  const thresholds = { ...defaultThresholds, inclusive: true }
+  const { buy, spent } = aMeteredPayment({ rules: euros(0.3, 0.1, { thresholds }) })
+  expect([await buy(), await buy(), await buy()].map(verdictOf)).toEqual([
+    'done',
+    'done',
+    'approval_required',
+  ])
+  expect(spent()).toBe(0.2)
+})
+
+test('a budget of 1 EUR with inclusive thresholds is not passed by concurrent calls', async () => {
+  const thresholds = { alert: 80, reauthorise: 100, stop: 100, inclusive: true }
+  const { ran, buyMany } = aMeteredPayment({ rules: euros(1, 0.1, { thresholds }) })
+  expect(countVerdicts(await buyMany(50))).toEqual({ done: 9, budget_exceeded: 41 })
+  expect(ran).toHaveLength(9)
+})
+
 /** The share already spent, the outcome of the next call, and whether it has a notice. */
 const usages: readonly [spent: number, word: string, notice: boolean][] = [
   [0.78, 'done', false],

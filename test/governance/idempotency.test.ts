@@ -328,23 +328,29 @@ test('a call without a required key is refused with instructions and does not ru
   expect(ran).toEqual([])
 })
 
-test('a key is taken from the request, then the argument, then the transport', async () => {
+test.each([
+  ['the request', { idempotencyKey: 'k', input: { order: 1 } }],
+  ['the argument', { input: { order: 1, idempotency_key: 'k' } }],
+  ['the transport', { transportKey: 'k', input: { order: 1 } }],
+  [
+    'all of them',
+    { idempotencyKey: 'k', transportKey: 'k', input: { order: 1, idempotency_key: 'k' } },
+  ],
+])('a key is taken from %s', async (_, parts) => {
   const { pay, ran } = aPayment({ rules: { idempotencyKey: true } })
-  const { govern } = aPipeline({ settings: { windows: { keyMs: day, duplicateMs: 0 } } })
-  const input = { order: 1, idempotency_key: 'argument' }
+  await aPipeline().govern(aCall({ capability: pay, ...parts }))
+  expect(ran).toMatchObject([{ idempotencyKey: 'k', input: { order: 1 } }])
+})
 
-  await govern(
-    aCall({ capability: pay, idempotencyKey: 'request', transportKey: 'transport', input }),
-  )
-  await govern(aCall({ capability: pay, transportKey: 'transport', input }))
-  await govern(aCall({ capability: pay, transportKey: 'transport', input: { order: 1 } }))
-
-  expect(ran.map(({ idempotencyKey }) => idempotencyKey)).toEqual([
-    'request',
-    'argument',
-    'transport',
-  ])
-  expect(ran.map((call) => call.input)).toEqual([{ order: 1 }, { order: 1 }, { order: 1 }])
+test.each([
+  ['request and argument', { idempotencyKey: 'a', input: { idempotency_key: 'b' } }],
+  ['request and transport', { idempotencyKey: 'a', transportKey: 'b' }],
+  ['argument and transport', { transportKey: 'a', input: { idempotency_key: 'b' } }],
+])('different keys in %s are refused', async (_, parts) => {
+  const { pay, ran } = aPayment({ rules: { idempotencyKey: true } })
+  const outcome = await aPipeline().govern(aCall({ capability: pay, ...parts }))
+  expect(verdictOf(outcome)).toBe('idempotency_conflict')
+  expect(ran).toEqual([])
 })
 
 test('an idempotency_key argument is passed through when no key is required', async () => {

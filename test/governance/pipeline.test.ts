@@ -35,6 +35,23 @@ test.each([
   [['orders:*'], 'orders:read', true],
   [['orders:*'], 'orders:items:read', true],
   [['*'], 'orders:read', true],
+  [['docs.*'], 'docs.read', true],
+  [['docs.*'], 'docs.read.all', true],
+  [['docs.*'], 'docs.read:all', true],
+  [['docs.read.*'], 'docs.read.all', true],
+  [['a.b:*'], 'a.b:read', true],
+  [['a.b:*'], 'a.b:read.all', true],
+  [['a.*'], 'a.b:read', true],
+  [['docs.*'], 'docs', false],
+  [['docs.*'], 'docs.', false],
+  [['docs.*'], 'docs:read', false],
+  [['docs:*'], 'docs.read', false],
+  [['docs.*'], 'docstore.read', false],
+  [['doc*'], 'docs.read', false],
+  [['docs.re*'], 'docs.read', false],
+  [['*.read'], 'docs.read', false],
+  [['a.b:*'], 'a.bc:read', false],
+  [['.*'], 'docs.read', false],
   [['orders:read'], 'orders:write', false],
   [['orders:read:*'], 'orders:read', false],
   [['order:*'], 'orders:read', false],
@@ -189,8 +206,8 @@ cyclic.self = cyclic
 
 test.each([
   ['a cycle', cyclic],
-  ['a bigint', { n: 1n }],
-  ['a Map', { m: new Map() }],
+  ['a number that is none', { n: Number.NaN }],
+  ['an error', { e: new Error('x') }],
 ])('a result that JSON cannot represent is a failure: %s', async (_, data) => {
   const capability = aCapability({ invoke: async () => done(data) })
   expect(await aPipeline().govern(aCall({ capability }))).toMatchObject({

@@ -198,7 +198,7 @@ const toSource = (text: string): Source =>
     id: 'agent.yaml',
     file: 'agent.yaml',
     text: async () => text,
-    handlers: async () => handlers,
+    handlers: async () => ({ byId: handlers, exports: [] }),
     extensions: [],
     strict: true,
     all: false,
@@ -208,12 +208,16 @@ const toSource = (text: string): Source =>
       return { key: reference, document: schema }
     },
     protocols: {
-      MCP: () => ({ call: neverCalled, close: async () => {} }),
-      HTTP: () => ({ call: neverCalled, close: async () => {} }),
+      MCP: () => ({ call: neverCalled, probe: neverCalled, close: async () => {} }),
+      HTTP: () => ({ call: neverCalled, probe: neverCalled, close: async () => {} }),
     },
     resolveSecret: async () => undefined,
     isUnset: () => false,
     secrets: {},
+    probes: {},
+    compareSchemas: () => [],
+    readDocument: () => Promise.reject(new Error('no document is read')),
+    steadyNow: () => 0,
   })
 
 const neverCalled = () => Promise.reject(new Error('no upstream is called in this test'))

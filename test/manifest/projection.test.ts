@@ -8,6 +8,7 @@ import {
   answering,
   aWritingCapability,
   type Fields,
+  type ManifestData,
   type ManifestParts,
   type ProjectedTool,
   type ProjectParts,
@@ -17,7 +18,7 @@ import {
   toYaml,
 } from '../support/a-manifest.ts'
 import { aProject } from '../support/a-project.ts'
-import { aModernClient } from '../support/official-clients.ts'
+import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { drawbridge } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 
@@ -277,11 +278,13 @@ describe('schemas', () => {
     expect(tool.outputSchema).toEqual(inlineSchema)
   })
 
-  test('that are inline are served unchanged, input and output [M8, M9, M15]', async () => {
+  test('that are inline are served unchanged but for references, which are replaced [M8, M9, M15]', async () => {
     const tool = await servedTool({ input_schema: inlineSchema, output_schema: inlineSchema })
 
-    expect(tool.inputSchema).toEqual(inlineSchema)
-    expect(tool.outputSchema).toEqual(inlineSchema)
+    const { $defs, properties, ...others } = inlineSchema
+    const portable = { ...others, properties: { ...properties, nested: $defs.nested } }
+    expect(tool.inputSchema).toEqual(portable)
+    expect(tool.outputSchema).toEqual(portable)
   })
 
   test('that are references become a $ref in the object root that clients require [M16]', async () => {
@@ -431,21 +434,45 @@ describe('sections without an MCP field', () => {
       expect(serialized).not.toContain(field)
   })
 
-  test('the extension and its composition reach a client when it connects [M20, M21]', async () => {
-    const manifest = aManifest({ composition, provenance })
-    const folder = await aProject({ 'agent.yaml': toYaml(manifest) })
-    const source = manifestSource(`${folder}/agent.yaml`, { handlers: answering(manifest) })
-    const { url } = await serveHere({ sources: [source] })
-    const client = await aModernClient(url)
+  test.each<[string, (url: string) => Promise<{ getServerCapabilities(): unknown }>]>([
+    ['2026', aModernClient],
+    ['2025', aClientOf2025],
+  ])(
+    'the extensions reach the official client of %s as they are projected [M20, M21]',
+    async (_, connect) => {
+      const manifest = aManifest({ composition, provenance })
+      const { mcp } = await project(manifest)
+      const sourceOf = async (data: ManifestData) => {
+        const folder = await aProject({ 'agent.yaml': toYaml(data) })
+        const handlers = answering(data)
+        return manifestSource(`${folder}/agent.yaml`, { id: String(data.identity.id), handlers })
+      }
+      const other = aManifest({ identity: { id: 'plain' }, capabilities: [{ id: 'other' }] })
+      const third = aManifest({
+        identity: { id: 'third' },
+        capabilities: [{ id: 'third-one' }],
+        composition: { type: 'single', deterministic: false },
+      })
+      const extensionsOf = async (...manifests: ManifestData[]) => {
+        const { url } = await serveHere({ sources: await Promise.all(manifests.map(sourceOf)) })
+        const client = await connect(url)
+        return (client.getServerCapabilities() as { extensions: Record<string, Fields> }).extensions
+      }
 
-    const { extensions } = client.getServerCapabilities() as { extensions: Record<string, Fields> }
+      const extensions = await extensionsOf(manifest, other)
 
-    expect(extensions['dev.drawbridge/manifest']?.['order-desk']).toMatchObject({
-      composition,
-      provenance,
-      runtime: manifest.runtime,
-    })
-  })
+      expect(extensions['agenthub.composition']).toEqual(mcp.extensions['agenthub.composition'])
+      expect(extensions['agenthub.composition']).toEqual(composition)
+      expect(extensions['dev.drawbridge/manifest']?.['order-desk']).toEqual(
+        mcp.extensions['dev.drawbridge/manifest'],
+      )
+      expect((await extensionsOf(manifest, third))['agenthub.composition']).toEqual({
+        'order-desk': composition,
+        third: { type: 'single', deterministic: false },
+      })
+      expect(await extensionsOf(other)).not.toHaveProperty(['agenthub.composition'])
+    },
+  )
 })
 
 describe('unknown fields', () => {

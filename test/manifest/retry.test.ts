@@ -3,13 +3,13 @@ import { Cancellation } from '../../src/capability/cancellation.ts'
 import { readOnly } from '../../src/capability/effects.ts'
 import { done } from '../../src/capability/outcome.ts'
 import { type RetryOptions, withRetries } from '../../src/sources/manifest/invoke/retry.ts'
-import { toOutcome } from '../../src/sources/manifest/to-outcome.ts'
 import {
   upstreamBusy,
   upstreamInvalid,
   upstreamRefused,
   upstreamUnavailable,
 } from '../../src/upstream/failures.ts'
+import { toOutcome } from '../../src/upstream/to-outcome.ts'
 import type { Reached, UpstreamAnswer } from '../../src/upstream/upstream.ts'
 
 const success: UpstreamAnswer = { outcome: done(1), reached: 'yes' }
@@ -32,6 +32,7 @@ async function runWithRetries(
     delay: async (milliseconds) => {
       delaysMs.push(milliseconds)
     },
+    admitRetry: () => 0,
     ...options,
   })
   return { answer, attempts, delaysMs }

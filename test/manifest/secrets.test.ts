@@ -127,6 +127,29 @@ describe('calls over an interface without a clear secret fail, and nothing is se
     expect(requested).toEqual([])
   })
 
+  test('unless another interface can be used, which is reported', async () => {
+    const canary = await aCanary()
+    const usable = {
+      name: 'usable',
+      endpoint: `http://127.0.0.1:${canary.port}`,
+      auth: 'none',
+    }
+    const bridge = await serveManifest(withInterfaces([], orders, usable))
+
+    await bridge.call('look-up-order')
+
+    expect(canary.requests).toHaveLength(1)
+    expect(bridge.diagnostics).toContainEqual(
+      expect.objectContaining({
+        code: 'secret_unbound',
+        pointer: '/interfaces/0/auth',
+        message: expect.stringMatching(
+          /orders has no usable secret and is not used.*go over usable/,
+        ),
+      }),
+    )
+  })
+
   test('because a binding names an interface that does not exist, which is reported', async () => {
     const bridge = await serveManifest(withInterfaces([aSecret('orders')], orders), {
       resolveSecret,

@@ -229,8 +229,8 @@ describe('the budget', () => {
       capabilities: [{ cost: { mode: 'fixed', estimated_cost, unit: 'EUR' } }],
     })
 
-  test('alerts at 80 %, requires approval above 100 %, and stops calls above 120 % [M14]', async () => {
-    const manifest = aBudgetedManifest({ monthly_limit: 10 })
+  test('alerts from 80 %, requires approval from 100 %, and stops calls from 120 % [M14]', async () => {
+    const manifest = aBudgetedManifest({ monthly_limit: 11 })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
     const call = () => bridge.call('look-up-order')
 
@@ -239,7 +239,7 @@ describe('the budget', () => {
     })
     expect(await verdictOf(call())).toBe('done')
     expect(await call()).toMatchObject({
-      _meta: { 'dev.drawbridge/budget': { state: 'alert', used: 9, limit: 10, unit: 'EUR' } },
+      _meta: { 'dev.drawbridge/budget': { state: 'alert', used: 9, limit: 11, unit: 'EUR' } },
     })
     expect(await verdictOf(call())).toBe('approval_required')
     await approve(bridge)
@@ -248,7 +248,7 @@ describe('the budget', () => {
   })
 
   test('is shared by all callers', async () => {
-    const manifest = aBudgetedManifest({ monthly_limit: 5 })
+    const manifest = aBudgetedManifest({ monthly_limit: 5.5 })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
 
     expect(await verdictOf(bridge.call('look-up-order', {}, asSubject('ann')))).toBe('done')
@@ -258,8 +258,11 @@ describe('the budget', () => {
   })
 
   test.each([
-    [3, 'done'],
+    [3.8, 'done'],
+    [3.1, 'done'],
+    [3, 'approval_required'],
     [2.6, 'approval_required'],
+    [2.5, 'budget_exceeded'],
     [2, 'budget_exceeded'],
     [0, 'budget_exceeded'],
   ])('with per_task_limit %d: a call that costs 3 is %s', async (per_task_limit, verdict) => {

@@ -1,7 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Done, Failed, Outcome } from '../../capability/outcome.ts'
 import { toBeginEntry } from '../audit-entry.ts'
-import { roundAmount } from '../budget.ts'
+import { passesCeiling, roundAmount } from '../budget.ts'
 import { digestArguments } from '../digest.ts'
 import { expireApproval } from '../expire-approval.ts'
 import { refused } from '../failures.ts'
@@ -76,10 +76,10 @@ function begin(
   const repeat = capability.effects.writes ? findRepeat(writer, call, windows, clock) : undefined
   if (repeat) return { ends: repeat, by: repeatsStep }
   const charges = plan.charges ?? []
-  for (const { account, window, amount, unit, ceiling } of charges) {
-    const remaining = roundAmount(ceiling - writer.spent(account, window))
-    if (amount <= remaining) continue
-    const available = Math.max(0, remaining)
+  for (const { account, window, amount, unit, ceiling, isBelowCeiling = false } of charges) {
+    const spent = writer.spent(account, window)
+    if (!passesCeiling(spent + amount, ceiling, isBelowCeiling)) continue
+    const available = Math.max(0, roundAmount(ceiling - spent))
     const message = `${capability.name} is over its budget: ${available} ${unit} are left, and it needs ${amount}.`
     const ends = refused('budget_exceeded', message, { details: { unit, left: available } })
     return { ends, by: 'budget' }

@@ -1,20 +1,19 @@
 import type { Call } from '../../capability/call.ts'
 import type { Issue, Parsed } from '../../capability/contract.ts'
-import type { Failed } from '../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../capability/outcome.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { tryDigestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
+import { keyArgument, toKeyArgument } from '../key-argument.ts'
 import type { Check, Verdict } from './check.ts'
 
-/** The argument that carries the idempotency key; removed before the capability sees the input. */
-export const keyArgument = 'idempotency_key'
-
-/** Takes the idempotency key out of the arguments and validates the rest. */
+/** Finds the idempotency key and validates the arguments. */
 export const checkInput: Check = {
   name: 'input',
   enforcedWhenObserving: true,
   decide(call) {
     const keyedCall = extractKey(call)
+    if (isFailed(keyedCall)) return { ends: keyedCall }
     if (needsDigest(keyedCall) && tryDigestArguments(keyedCall) === undefined)
       return { ends: notCanonical(keyedCall) }
     const parsed = keyedCall.capability.input.parse(keyedCall.input)
@@ -24,23 +23,45 @@ export const checkInput: Check = {
   },
 }
 
-/** The argument is ours only if the served schema declares it; else it is the capability's own. */
-function extractKey(call: Call): Call {
-  const { capability, input, idempotencyKey, transportKey } = call
-  const isDeclared =
-    capability.rules.idempotencyKey && isPlainObject(input) && Object.hasOwn(input, keyArgument)
-  if (!isDeclared)
-    return idempotencyKey === transportKey
-      ? call
-      : { ...call, idempotencyKey: idempotencyKey ?? transportKey }
-  const { [keyArgument]: argument, ...rest } = input
-  const argumentKey = typeof argument === 'string' && argument !== '' ? argument : undefined
-  return {
-    ...call,
-    input: rest,
-    rawInput: rest,
-    idempotencyKey: idempotencyKey ?? argumentKey ?? transportKey,
-  }
+/** Takes the key from the request's metadata, the argument or the transport. Refuses two different ones. */
+function extractKey(call: Call): Call | Failed {
+  const { capability, idempotencyKey, transportKey } = call
+  const owner = toKeyArgument(capability)
+  const input = owner !== 'none' && isPlainObject(call.input) ? call.input : undefined
+  const argument = input && Object.hasOwn(input, keyArgument) ? input[keyArgument] : undefined
+  const argumentKey = toKey(argument)
+  const key = idempotencyKey ?? argumentKey ?? transportKey
+  if (capability.effects.writes && hasConflict(key, [argumentKey, transportKey]))
+    return keyConflict(call, argumentKey)
+  if (input === undefined) return key === idempotencyKey ? call : { ...call, idempotencyKey: key }
+  const { [keyArgument]: _, ...rest } = input
+  // Digests leave the key out, so that a repeat under another key is recognised.
+  const keyedCall = { ...call, rawInput: rest, idempotencyKey: key }
+  if (owner === 'added') return { ...keyedCall, input: rest }
+  const isFilled = owner === 'own' && argument === undefined && key !== undefined
+  return isFilled ? { ...keyedCall, input: { ...rest, [keyArgument]: key } } : keyedCall
+}
+
+/** Own keys may be declared as numbers. */
+const toKey = (argument: unknown): string | undefined =>
+  typeof argument === 'number' || (typeof argument === 'string' && argument !== '')
+    ? String(argument)
+    : undefined
+
+const hasConflict = (key: string | undefined, others: readonly (string | undefined)[]): boolean =>
+  others.some((other) => other !== undefined && other !== key)
+
+function keyConflict(
+  { capability, idempotencyKey, transportKey }: Call,
+  argumentKey: string | undefined,
+): Failed {
+  const places = [
+    idempotencyKey === undefined ? undefined : 'the metadata of the request',
+    argumentKey === undefined ? undefined : `the argument ${keyArgument}`,
+    transportKey === undefined ? undefined : 'the header Idempotency-Key',
+  ].filter((place) => place !== undefined)
+  const message = `The call of ${capability.name} has different idempotency keys in ${places.join(' and ')}. Nothing was executed. Send one of them, or the same key everywhere.`
+  return refused('idempotency_conflict', message, { retryable: true })
 }
 
 /** True when the ledger will store something under the digest of the arguments. */

@@ -5,25 +5,34 @@ import type { Parsed } from '../../capability/contract.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../../capability/outcome.ts'
 import type { Question } from '../../capability/question.ts'
+import { whenDone } from '../../capability/when-done.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
-import { copyAsJson, JsonCopyError, type SizeLimit } from '../copy-as-json.ts'
+import { JsonValueError } from '../../json/json-value-error.ts'
+import { type SizeLimit, toJsonValue, toJsonValueNow } from '../../json/to-json-value.ts'
 import { refused } from '../failures.ts'
 import type { Step } from './step.ts'
 
-/** Results must be plain JSON, within the size limit, and match the output contract. */
+/** Results are converted to plain JSON, within the size limit, and must match the output contract. */
 export const checkOutput =
   (maxChars: number): Step =>
-  (call, next) =>
-    next(call).then((outcome) => {
+  (call, next) => {
+    const toFailed = (error: unknown): Failed => toNotJson(call, error, maxChars)
+    return next(call).then((outcome) => {
       try {
-        return sanitize(call, outcome, { remainingChars: maxChars })
+        const valid = sanitize(call, outcome, { remainingChars: maxChars })
+        return valid instanceof Promise ? valid.catch(toFailed) : valid
       } catch (error) {
-        if (!(error instanceof JsonCopyError)) throw error
-        return error.reason === 'too_large'
-          ? tooLarge(call, maxChars)
-          : invalidOutput(call, `returned a value that is not JSON: ${error.message}`)
+        return toFailed(error)
       }
     })
+  }
+
+function toNotJson(call: Call, error: unknown, maxChars: number): Failed {
+  if (!(error instanceof JsonValueError)) throw error
+  return error.reason === 'too_large'
+    ? tooLarge(call, maxChars)
+    : invalidOutput(call, `returned a value that is not JSON: ${error.describe()}`)
+}
 
 function sanitize(call: Call, outcome: Outcome, limit: SizeLimit): Outcome | Promise<Outcome> {
   switch (outcome.kind) {
@@ -32,7 +41,7 @@ function sanitize(call: Call, outcome: Outcome, limit: SizeLimit): Outcome | Pro
     case 'asking':
       return sanitizeAsking(call, outcome, limit)
     case 'failed':
-      return sanitizeFailed(outcome, limit)
+      return sanitizeFailed(call, outcome, limit)
   }
 }
 
@@ -40,13 +49,35 @@ function sanitize(call: Call, outcome: Outcome, limit: SizeLimit): Outcome | Pro
 function sanitizeDone(call: Call, outcome: Done, limit: SizeLimit): Outcome | Promise<Outcome> {
   // A returned error is a bug of the tool like a thrown one.
   if (outcome.data instanceof Error) throw outcome.data
-  const data = copyAsJson(outcome.data, limit)
-  const content = outcome.content === undefined ? undefined : copyAsJson(outcome.content, limit)
-  const parsed = call.capability.output?.parse(data) ?? { ok: true, value: data }
-  return parsed instanceof Promise
-    ? parsed.then((result) => toValidated(call, outcome, result, content))
-    : toValidated(call, outcome, parsed, content)
+  const content = outcome.content === undefined ? undefined : toJsonValue(outcome.content, limit)
+  return whenDone(toValidData(call, outcome.data, limit), (data) =>
+    content instanceof Promise
+      ? content.then((blocks) => toValidated(call, outcome, data, blocks))
+      : toValidated(call, outcome, data, content),
+  )
 }
+
+/** The data as JSON that the output contract accepts. */
+function toValidData(
+  { capability: { output } }: Call,
+  data: unknown,
+  limit: SizeLimit,
+): Parsed | Promise<Parsed> {
+  if (!output) return whenDone(toJsonValue(data, limit), toParsed)
+  if (!output.takesLiveValues)
+    return whenDone(toJsonValue(data, limit), (json) => output.parse(json))
+  return whenDone(output.parse(data), (live) => {
+    if (live.ok) return whenDone(toJsonValue(live.value, limit), toParsed)
+    // The schema may describe what the value is as JSON: a string where the value has a Date or an id object.
+    return whenDone(toJsonValue(data, { ...limit }), (json) =>
+      whenDone(output.parse(json), (parsed) =>
+        parsed.ok ? whenDone(toJsonValue(parsed.value, limit), toParsed) : live,
+      ),
+    )
+  })
+}
+
+const toParsed = (value: unknown): Parsed => ({ ok: true, value })
 
 function toValidated(call: Call, outcome: Done, data: Parsed, content: Json | undefined): Outcome {
   if (!data.ok) {
@@ -62,26 +93,31 @@ function toValidated(call: Call, outcome: Done, data: Parsed, content: Json | un
 }
 
 function sanitizeAsking(call: Call, { questions, state }: Asking, limit: SizeLimit): Outcome {
-  const parsed = questionsShape.safeParse(copyAsJson(questions, limit))
+  const parsed = questionsShape.safeParse(toJsonValueNow(questions, limit))
   if (!parsed.success)
     return invalidOutput(call, `returned invalid questions: ${parsed.error.message}`)
   return dropUndefined({
     kind: 'asking' as const,
     questions: parsed.data as Readonly<Record<string, Question>>,
-    state: copyAsJson(state, limit),
+    state: toJsonValueNow(state, limit),
   })
 }
 
 /** Keeps the cause as it is: it is only logged. */
-function sanitizeFailed(outcome: Failed, limit: SizeLimit): Failed {
+function sanitizeFailed(call: Call, outcome: Failed, limit: SizeLimit): Failed {
   const { cause, ...failure } = outcome.failure
-  return {
+  const sanitized = {
     ...outcome,
     failure: {
-      ...(copyAsJson(failure, limit) as object as Failed['failure']),
+      ...(toJsonValueNow(failure, limit) as object as Failed['failure']),
       ...dropUndefined({ cause }),
     },
   }
+  if (outcome.content === undefined) return sanitized
+  const blocks = blocksShape.safeParse(toJsonValueNow(outcome.content, limit))
+  return blocks.success
+    ? { ...sanitized, content: blocks.data as readonly Content[] }
+    : invalidOutput(call, `returned invalid content blocks: ${blocks.error.message}`)
 }
 
 function tooLarge({ capability }: Call, maxChars: number): Failed {

@@ -1,7 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Rate } from '../../capability/rules.ts'
 import { refused } from '../failures.ts'
-import type { Check } from './check.ts'
+import type { Check, CheckMode } from './check.ts'
 
 interface Bucket {
   tokens: number
@@ -31,23 +31,31 @@ export function limitRate(steadyNow: () => number): Check {
     bucket.filledAt = now
     return bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) * msPerToken)
   }
+  /** Takes one token from every bucket, or none; returns the milliseconds until all have one. */
+  const take = (call: Call, mode: CheckMode): number => {
+    const now = steadyNow()
+    let waitMs = 0
+    const callBuckets = call.capability.rules.rates.map((rate) => {
+      const bucket = find(toId(rate, call), rate.calls, now)
+      waitMs = Math.max(waitMs, fill(bucket, rate, now))
+      return bucket
+    })
+    // All or none: a call that one rate refuses must not consume another's tokens. Observed
+    // calls count too, otherwise the limit would never be reached.
+    if (waitMs === 0 && mode !== 'explain') for (const bucket of callBuckets) bucket.tokens--
+    return waitMs
+  }
   return {
     name: 'rate',
     decide(call, mode) {
-      const { rates } = call.capability.rules
-      if (rates.length === 0) return { passes: call }
-      const now = steadyNow()
-      let waitMs = 0
-      const callBuckets = rates.map((rate) => {
-        const bucket = find(toId(rate, call), rate.calls, now)
-        waitMs = Math.max(waitMs, fill(bucket, rate, now))
-        return bucket
-      })
+      if (call.capability.rules.rates.length === 0) return { passes: call }
+      const waitMs = take(call, mode)
       if (waitMs === 0) {
-        // All or none: a call that one rate refuses must not consume another's tokens. Observed
-        // calls count too, otherwise the limit would never be reached.
-        if (mode !== 'explain') for (const bucket of callBuckets) bucket.tokens--
-        return { passes: call }
+        const admitRetry = () => {
+          const retryWaitMs = take(call, mode)
+          return mode === 'enforce' ? retryWaitMs : 0
+        }
+        return { passes: { ...call, admitRetry } }
       }
       const message = `Rate limit of ${call.capability.name} exceeded. Try again in ${waitMs} ms.`
       const details = { retry_after_ms: waitMs }

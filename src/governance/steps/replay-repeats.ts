@@ -2,6 +2,7 @@ import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { digestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
+import { toKeyArgument } from '../key-argument.ts'
 import type { Clock, Ledger, LedgerReader, Run } from '../ledger.ts'
 import type { Check, Verdict } from './check.ts'
 
@@ -184,9 +185,10 @@ function possibleDuplicate(
       ? `First find out if it took effect, and have the operator settle it: drawbridge runs settle ${duplicate.id}.`
       : 'If you wanted it to run once, there is nothing to do.'
   // A model can send a key only as an argument of the schema.
-  const override = capability.rules.idempotencyKey
-    ? `To run it a second time on purpose, call again with idempotency_key ${toOverrideKey(duplicate)}.`
-    : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${toOverrideKey(duplicate)}. A call with other arguments runs.`
+  const override =
+    toKeyArgument(capability) !== 'none'
+      ? `To run it a second time on purpose, call again with idempotency_key ${toOverrideKey(duplicate)}.`
+      : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${toOverrideKey(duplicate)}. A call with other arguments runs.`
   const message = `An identical call ${states[duplicate.state]}: ${duplicate.id}. ${advice} ${override}${expiry}`
   const details = {
     call: duplicate.id,

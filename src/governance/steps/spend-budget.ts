@@ -58,7 +58,8 @@ function toVerdict(call: Call, balances: readonly BudgetBalance[], mode: CheckMo
 function budgetExceeded(call: Call, { budget, after, charge }: BudgetBalance) {
   const { limit, unit, per, window } = budget
   const remaining = Math.max(0, roundAmount(limit - (after - charge.amount)))
-  const message = `${call.capability.name} is over its budget: ${remaining} of ${limit} ${unit} per ${per} and ${window} are left, and it needs ${charge.amount}. ${toAdvice(window)}`
+  const { stop, inclusive } = budget.thresholds
+  const message = `${call.capability.name} is over its budget: ${remaining} of ${limit} ${unit} per ${per} and ${window} are left, and it needs ${charge.amount}. Calls ${inclusive ? 'from' : 'above'} ${stop} % of the budget are refused. ${toAdvice(window)}`
   return refused('budget_exceeded', message, {
     details: { limit, unit, left: remaining, per, window },
   })

@@ -1,6 +1,5 @@
 import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
-import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Failure } from '../../capability/failure.ts'
 import { isFault } from '../../capability/fault.ts'
 import type { Json, JsonObject } from '../../capability/json.ts'
@@ -9,17 +8,12 @@ import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
+import type { ReportFinding } from './capability-loader.ts'
+import type { DiagnosticCode } from './diagnostic-codes.ts'
 import type { Manifest } from './reading/manifest-shape.ts'
 import type { ValidManifest } from './reading/read-manifest.ts'
 import { toInnerReference } from './schemas/bundle-schema.ts'
-import { mapKeywords } from './schemas/schema-keywords.ts'
-
-type Report = (
-  severity: Diagnostic['severity'],
-  code: string,
-  pointer: string,
-  message: string,
-) => void
+import { mapKeywords } from './schemas/map-keywords.ts'
 
 interface Stage {
   readonly id: string
@@ -36,11 +30,11 @@ type Step = NonNullable<NonNullable<Manifest['composition']>['steps']>[number]
 export function composePipeline(
   manifest: ValidManifest,
   capabilities: readonly Capability[],
-  report: Report,
+  report: ReportFinding,
   source: string,
 ): Capability[] {
   const { composition, identity, runtime } = manifest
-  const refuse = (code: string, pointer: string, message: string): [] => {
+  const refuse = (code: DiagnosticCode, pointer: string, message: string): [] => {
     report('error', code, pointer, message)
     return []
   }
@@ -101,8 +95,10 @@ export function composePipeline(
       rules: {
         ...noRules,
         permissions: [...new Set(stages.flatMap(({ capability }) => capability.rules.permissions))],
-        // Each step derives its own idempotency key from this one.
-        idempotencyKey: someStage(({ rules }) => rules.idempotencyKey),
+        idempotencyKey: someStage(
+          ({ rules, input }) =>
+            rules.idempotencyKey || namesOf(input.schema.required).includes(keyArgument),
+        ),
         timeout: runtime.timeout_seconds * 1000 * stages.length,
       },
       origin: { source, pointer: '/composition' },
@@ -116,6 +112,9 @@ export function composePipeline(
 const toStepTarget = ({ id, capability: { name, destination, code } }: Stage): JsonObject =>
   dropUndefined({ id, capability: name, destination, code })
 
+/** Not an input of the pipeline: each step gets a key of its own, derived from the key of the call. */
+const keyArgument = 'idempotency_key'
+
 /** The input consists of the properties that no earlier step produces. */
 function toInput(stages: readonly Stage[]): JsonObject {
   const properties: Record<string, Json> = {}
@@ -125,7 +124,7 @@ function toInput(stages: readonly Stage[]): JsonObject {
   for (const { id, capability } of stages) {
     const { schema } = capability.input
     for (const [name, property] of Object.entries(propertiesOf(schema))) {
-      if (producedNames.has(name) || name in properties) continue
+      if (producedNames.has(name) || name in properties || name === keyArgument) continue
       properties[name] = mapKeywords(property, (keyword, value) => {
         if (keyword !== '$ref' || typeof value !== 'string') return value
         // Definitions are nested by step, because steps may use the same names.
@@ -133,7 +132,8 @@ function toInput(stages: readonly Stage[]): JsonObject {
         return toInnerReference(value, `#/$defs/${id}`)
       }) as Json
     }
-    for (const name of namesOf(schema.required)) if (!producedNames.has(name)) required.add(name)
+    for (const name of namesOf(schema.required))
+      if (!producedNames.has(name) && name !== keyArgument) required.add(name)
     for (const name of Object.keys(propertiesOf(capability.output?.schema ?? {})))
       producedNames.add(name)
   }
@@ -205,7 +205,9 @@ async function runStage(
 function pickInput(values: Readonly<Record<string, unknown>>, { input }: Capability): object {
   const names = Object.keys(propertiesOf(input.schema))
   return Object.fromEntries(
-    names.filter((name) => Object.hasOwn(values, name)).map((name) => [name, values[name]]),
+    names
+      .filter((name) => Object.hasOwn(values, name) && name !== keyArgument)
+      .map((name) => [name, values[name]]),
   )
 }
 

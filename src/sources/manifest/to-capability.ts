@@ -5,6 +5,7 @@ import { type Budget, noRules, type Rate, type Rules } from '../../capability/ru
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
 import type { Indexed, ValidManifest } from './reading/read-manifest.ts'
+import { toCost, toCurrency } from './to-cost.ts'
 import { toEffects } from './to-effects.ts'
 
 /** A capability as the manifest declares it: everything but contracts and `invoke`. */
@@ -57,8 +58,7 @@ function toRules(
   interfaces: readonly ManifestInterface[],
   source: string,
 ): Rules {
-  const { runtime, requirements } = manifest
-  const amount = capability.cost?.estimated_cost
+  const { runtime } = manifest
   return {
     ...noRules,
     permissions: [
@@ -69,19 +69,12 @@ function toRules(
     ],
     approval: needsApproval(manifest, capability, interfaces),
     idempotencyKey: capability.idempotency_key_required,
-    ...dropUndefined({
-      cost:
-        amount === undefined
-          ? undefined
-          : { amount, unit: toCurrency(requirements?.budget?.currency) },
-    }),
+    ...dropUndefined({ cost: toCost(manifest, capability) }),
     budgets: toBudgets(manifest, source),
     rates: [...new Set(interfaces)].flatMap((one) => toRates(one, source)),
     timeout: runtime.timeout_seconds * 1000,
   }
 }
-
-const toCurrency = (currency: string | undefined): string => currency ?? 'USD'
 
 /**
  * All sample manifests set `high_risk_approval_required`, even read-only ones. Taken literally, every
@@ -99,13 +92,20 @@ function needsApproval(
   return policy.high_risk_approval_required && isHighRisk
 }
 
-function toBudgets({ requirements, trust }: ValidManifest, source: string): Budget[] {
-  const { currency, per_task_limit, monthly_limit } = requirements?.budget ?? {}
+function toBudgets(manifest: ValidManifest, source: string): Budget[] {
+  const { requirements, trust } = manifest
+  const { per_task_limit, monthly_limit } = requirements?.budget ?? {}
   const { soft_alert_pct, reauthorization_pct, hard_stop_pct } = trust.budget_guardrails
   const base = {
-    unit: toCurrency(currency),
+    unit: toCurrency(manifest),
     per: 'source' as const,
-    thresholds: { alert: soft_alert_pct, reauthorise: reauthorization_pct, stop: hard_stop_pct },
+    // AgentHub's guardrails act from these percentages on.
+    thresholds: {
+      alert: soft_alert_pct,
+      reauthorise: reauthorization_pct,
+      stop: hard_stop_pct,
+      inclusive: true,
+    },
   }
   return [
     ...(per_task_limit === undefined

@@ -61,5 +61,11 @@ export function bindSecret(
   }
 }
 
-const toHost = (endpoint = ''): string =>
+/** Why a reference has no value. */
+export const toUnsetReason = (reference: string): string =>
+  reference.startsWith('env://')
+    ? `${reference} has no value`
+    : `${reference} has no value (only resolveSecret in code can resolve it)`
+
+export const toHost = (endpoint = ''): string =>
   URL.canParse(endpoint) ? new URL(endpoint).host : 'no host'

@@ -2,23 +2,27 @@ import { isFault } from '../../../capability/fault.ts'
 import { isFailed } from '../../../capability/outcome.ts'
 import { defaultEgress } from '../../../upstream/egress/egress.ts'
 import { createGuardedAgents } from '../../../upstream/egress/guarded-agents.ts'
+import { toGuardedFetch } from '../../../upstream/egress/guarded-fetch.ts'
 import { toEndpoint } from '../../../upstream/endpoint.ts'
 import {
   unusableEndpoint,
-  upstreamRefused,
   upstreamStopped,
   upstreamUnauthorized,
 } from '../../../upstream/failures.ts'
+import { isFieldValue, unsendableKey } from '../../../upstream/http/field-value.ts'
+import { type SendResult, send } from '../../../upstream/http/send.ts'
+import { toUpstreamAnswer } from '../../../upstream/http/to-upstream-answer.ts'
 import { untilCancelled } from '../../../upstream/until-cancelled.ts'
 import type {
   Credential,
+  ProbeAnswer,
+  ProbeRequest,
   Upstream,
   UpstreamAnswer,
   UpstreamOptions,
   UpstreamRequest,
 } from '../../../upstream/upstream.ts'
-import { type PostResult, post } from './post.ts'
-import { toUpstreamAnswer } from './to-upstream-answer.ts'
+import { probeHttp } from './probe-http.ts'
 
 const defaultMaxAnswerBytes = 4 * 1024 * 1024
 /** Below the five seconds after which most servers close idle keep-alive connections. */
@@ -26,9 +30,9 @@ const maxIdleMs = 4000
 
 /** Calls an agent over HTTP: the input is sent as JSON with POST to `<endpoint>/<capability>`. */
 export function httpUpstream(options: UpstreamOptions): Upstream {
-  const { credential = noCredential, limits } = options
+  const { credential = noCredential, egress = defaultEgress, limits } = options
   const endpoint = toEndpoint(options.endpoint)
-  const agents = createGuardedAgents(options.egress ?? defaultEgress, {
+  const agents = createGuardedAgents(egress, {
     keepAlive: true,
     timeout: maxIdleMs,
     scheduling: 'lifo',
@@ -44,11 +48,12 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
       return { outcome: unusableEndpoint(cause), reached: 'no' }
     }
     if (request.idempotencyKey !== undefined && !isFieldValue(request.idempotencyKey))
-      return { outcome: invalidKey(), reached: 'no' }
-    let result: PostResult
+      return { outcome: unsendableKey(), reached: 'no' }
+    let result: SendResult
     try {
       const header = await untilCancelled(credential(), cancellation)
-      result = await post(url, {
+      result = await send(url, {
+        method: 'POST',
         headers: toHeaders(request, header),
         body: JSON.stringify(request.input ?? {}),
         agent: agents[url.protocol as 'http:' | 'https:'],
@@ -66,10 +71,25 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
     return toUpstreamAnswer(result, limits?.answer ?? defaultMaxAnswerBytes)
   }
 
+  async function probe(request: ProbeRequest): Promise<ProbeAnswer> {
+    if (isFailed(endpoint)) return endpoint
+    try {
+      return await probeHttp(request, {
+        fetch: toGuardedFetch(egress),
+        credential: await untilCancelled(credential(), request.cancellation),
+        toUrl: (capability) => toUrl(endpoint, capability),
+      })
+    } catch (error) {
+      return request.cancellation.cancelled
+        ? upstreamStopped()
+        : upstreamUnauthorized((error as Error).message)
+    }
+  }
+
   const close = async () => {
     for (const agent of Object.values(agents)) agent.destroy()
   }
-  return { call, close }
+  return { call, probe, close }
 }
 
 const noCredential = async () => undefined
@@ -93,12 +113,3 @@ const toHeaders = (
   ...(traceparent !== undefined && isFieldValue(traceparent) && { traceparent }),
   ...(credential && { [credential.header.toLowerCase()]: credential.value }),
 })
-
-/** A visible ASCII field value (RFC 9110); prevents header injection. */
-const isFieldValue = (value: string): boolean =>
-  /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
-
-const invalidKey = () =>
-  upstreamRefused(
-    'The idempotency key cannot be forwarded as a header: use visible ASCII characters only.',
-  )

@@ -1,5 +1,5 @@
 import type { Cancellation } from '../../../capability/cancellation.ts'
-import { isFailed } from '../../../capability/outcome.ts'
+import { isFailed, type Notice } from '../../../capability/outcome.ts'
 import type { UpstreamAnswer } from '../../../upstream/upstream.ts'
 
 export interface RetryOptions {
@@ -10,6 +10,13 @@ export interface RetryOptions {
   readonly cancellation: Cancellation
   /** Resolves after that many milliseconds, or when the signal aborts. */
   readonly delay: (milliseconds: number, signal: AbortSignal) => Promise<void>
+  /** Returns 0, or the milliseconds until the rates allow another attempt. */
+  readonly admitRetry: () => number
+}
+
+export interface RetriedAnswer extends UpstreamAnswer {
+  /** Why there was no further attempt, if a rate limit is the reason. */
+  readonly notice?: Notice
 }
 
 const firstDelayMs = 200
@@ -18,8 +25,8 @@ const maxDelayMs = 30_000
 /** Retries retryable failures of idempotent operations, and of requests that were never sent. */
 export async function withRetries(
   attempt: () => Promise<UpstreamAnswer>,
-  { retries, repeatable, cancellation, delay }: RetryOptions,
-): Promise<UpstreamAnswer> {
+  { retries, repeatable, cancellation, delay, admitRetry }: RetryOptions,
+): Promise<RetriedAnswer> {
   for (let attempts = 0; ; attempts++) {
     const answer = await attempt()
     const delayMs = toDelay(answer, attempts)
@@ -28,7 +35,15 @@ export async function withRetries(
       return answer
     await delay(delayMs, cancellation.signal)
     if (cancellation.cancelled) return answer
+    const waitMs = admitRetry()
+    if (waitMs > 0) return { ...answer, notice: notRetried(attempts + 1, waitMs) }
   }
+}
+
+function notRetried(attempts: number, waitMs: number): Notice {
+  const times = attempts === 1 ? 'once' : `${attempts} times`
+  const text = `The agent was tried ${times} and not again, because its rate limit is used up. Try again in ${waitMs} ms.`
+  return { about: 'retry', text, data: { attempts, retry_after_ms: waitMs } }
 }
 
 /** Exponential backoff, or Retry-After if that is longer; absent if a retry is not worthwhile. */

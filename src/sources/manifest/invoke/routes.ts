@@ -4,6 +4,7 @@ import type { Upstream, UpstreamOptions } from '../../../upstream/upstream.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
 import type { Indexed, ValidManifest } from '../reading/read-manifest.ts'
 import { type BoundSecret, bindSecret, type SecretBindings } from './bind-secret.ts'
+import type { InterfaceApi } from './interface-apis.ts'
 
 /** User code that implements a capability in this process. */
 export type ManifestHandler = (input: unknown, context: HandlerContext) => unknown
@@ -36,9 +37,17 @@ export type CapabilityRoute =
 
 export interface UpstreamRoute {
   readonly kind: 'upstream'
+  /** Present if the interface is called as an OpenAPI document says. */
+  readonly api?: InterfaceApi
   readonly interface: Indexed<ManifestInterface>
   /** Absent if the interface needs none. A fault if it needs one and none is bound: then every call fails. */
   readonly secret?: BoundSecret | Fault<string>
+  /** Interfaces that would come first, but have no usable secret. */
+  readonly skipped?: readonly SkippedInterface[]
+}
+
+export interface SkippedInterface extends Fault<string> {
+  readonly interface: Indexed<ManifestInterface>
 }
 
 /** Opens a connection for one protocol; injected, so that the source depends on no protocol. */
@@ -48,6 +57,8 @@ export type UpstreamProtocols = Readonly<Record<'MCP' | 'HTTP', OpenUpstream>>
 
 export interface RouteOptions {
   readonly handlers: ReadonlyMap<string, LoadedHandler>
+  /** Interfaces that are called as an OpenAPI document says, by their index. */
+  readonly apis: ReadonlyMap<number, InterfaceApi | Fault>
   readonly secrets: SecretBindings
 }
 
@@ -55,7 +66,7 @@ export interface RouteOptions {
 export function findRoute(
   manifest: ValidManifest,
   { id, protocols }: ManifestCapability,
-  { handlers, secrets }: RouteOptions,
+  { handlers, apis, secrets }: RouteOptions,
 ): CapabilityRoute | Fault {
   const { interfaces } = manifest
   const handler = handlers.get(id)
@@ -65,19 +76,23 @@ export function findRoute(
   }
   const reasons: string[] = []
   let unbound: UpstreamRoute | undefined
+  const skipped: SkippedInterface[] = []
   for (const protocol of ['MCP', 'HTTP'] as const) {
     if (!protocols.includes(protocol)) continue
     for (const candidate of interfaces.filter((one) => one.protocol === protocol)) {
-      const obstacle = findObstacle(candidate)
-      const secret = bindSecret(candidate, manifest, secrets)
+      const api = apis.get(candidate.index)
+      const obstacle = findObstacle(candidate) ?? (api && findApiObstacle(api, id))
+      const secret = api ? findApiFault(api, id) : bindSecret(candidate, manifest, secrets)
       const route = {
         kind: 'upstream',
         interface: candidate,
-        ...dropUndefined({ secret }),
+        ...dropUndefined({ secret, api: api && !isFault(api) ? api : undefined }),
       } as const
       if (obstacle !== undefined) reasons.push(`${candidate.name} ${obstacle}`)
-      else if (secret && isFault(secret)) unbound ??= route
-      else return route
+      else if (secret && isFault(secret)) {
+        unbound ??= route
+        skipped.push({ interface: candidate, fault: secret.fault })
+      } else return { ...route, skipped }
     }
   }
   if (unbound) return unbound
@@ -89,4 +104,19 @@ export function findRoute(
 function findObstacle({ endpoint = '', auth }: ManifestInterface): string | undefined {
   if (!/^https?:\/\//i.test(endpoint)) return 'has no http or https endpoint'
   return auth === 'mTLS' ? 'requires mTLS, which is not supported' : undefined
+}
+
+/** Why a capability has no operation in the document of its interface. */
+function findApiObstacle(api: InterfaceApi | Fault, id: string): string | undefined {
+  if (isFault(api)) return `cannot be called: ${api.fault}`
+  const target = api.targets.get(id)
+  if (!target) return `has no operation for ${id} in its schema_ref`
+  return isFault(target) ? `cannot be called: ${target.fault}` : undefined
+}
+
+/** Why the operation cannot be authenticated. */
+function findApiFault(api: InterfaceApi | Fault, id: string): Fault | undefined {
+  const target = isFault(api) ? undefined : api.targets.get(id)
+  if (!target || isFault(target)) return undefined
+  return isFault(target.security) ? target.security : undefined
 }

@@ -3,9 +3,9 @@ import type { Call } from '../../../capability/call.ts'
 import type { Capability } from '../../../capability/capability.ts'
 import { done, type Failed, isFailed } from '../../../capability/outcome.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { toOutcome } from '../../../upstream/to-outcome.ts'
 import type { Upstream } from '../../../upstream/upstream.ts'
 import { valueArgument } from '../schemas/to-schema.ts'
-import { toOutcome } from '../to-outcome.ts'
 import { withRetries } from './retry.ts'
 import type { ManifestHandler } from './routes.ts'
 
@@ -65,8 +65,12 @@ export const toUpstreamInvoke =
       repeatable,
       cancellation: call.cancellation,
       delay,
+      admitRetry: call.admitRetry,
     })
-    return toOutcome(answer, { writes })
+    const outcome = toOutcome(answer, { writes })
+    const { notice } = answer
+    if (!notice || outcome.kind === 'asking') return outcome
+    return { ...outcome, notices: [...(outcome.notices ?? []), notice] }
   }
 
 const toInput = ({ input }: Call, isWrapped: boolean): unknown =>

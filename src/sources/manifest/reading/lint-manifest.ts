@@ -1,11 +1,13 @@
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
-import { namedSchemaKeywords, schemaKeywords } from '../schemas/schema-keywords.ts'
+import { schemaKeywords, schemaMapKeywords } from '../../../json/schema/keywords.ts'
+import type { DiagnosticCode } from '../diagnostic-codes.ts'
+import { toCost, toCurrency } from '../to-cost.ts'
 import type { ManifestPath, ValidManifest } from './read-manifest.ts'
 
 export type ReportLint = (
   severity: Diagnostic['severity'],
-  code: string,
+  code: DiagnosticCode,
   path: ManifestPath,
   message: string,
 ) => void
@@ -81,13 +83,12 @@ const privilegeIsProved: Rule = ({ interfaces }, report) => {
   }
 }
 
-const stepsExist: Rule = ({ composition, capabilities }, report) => {
+const stepsExist: Rule = ({ composition, declaredIds }, report) => {
   if (!composition) return
-  const capabilityIds = new Set(capabilities.map(({ id }) => id))
   const seen = new Set<string>()
   for (const [at, { id, capability_ref }] of (composition.steps ?? []).entries()) {
     const path = ['composition', 'steps', at]
-    if (!capabilityIds.has(capability_ref))
+    if (!declaredIds.has(capability_ref))
       report(
         'error',
         'step_dangling',
@@ -112,6 +113,19 @@ const keysAreForEffects: Rule = ({ capabilities }, report) => {
     if (side_effect_level !== 'none' || !idempotency_key_required) continue
     const message = `${id} has no side effects, so the idempotency key it requires is ignored.`
     report('info', 'key_needless', ['capabilities', index, 'idempotency_key_required'], message)
+  }
+}
+
+const costsAreBudgeted: Rule = (manifest, report) => {
+  const { per_task_limit, monthly_limit } = manifest.requirements?.budget ?? {}
+  if (per_task_limit === undefined && monthly_limit === undefined) return
+  const currency = toCurrency(manifest)
+  for (const capability of manifest.capabilities) {
+    const { id, index } = capability
+    const cost = toCost(manifest, capability)
+    if (!cost || cost.amount === 0 || cost.unit === currency) continue
+    const message = `The cost of ${id} is in ${cost.unit}, and requirements.budget is in ${currency}: calls of ${id} are not charged to it and not limited by it. Give the cost in ${currency}, or add a budget in ${cost.unit} with policy.rules.`
+    report('warning', 'cost_unbudgeted', ['capabilities', index, 'cost', 'unit'], message)
   }
 }
 
@@ -155,7 +169,7 @@ function checkTypes(schema: unknown, path: ManifestPath, report: ReportLint): vo
       )
   for (const [key, item] of Object.entries(schema)) {
     if (schemaKeywords.has(key)) checkTypes(item, [...path, key], report)
-    else if (namedSchemaKeywords.has(key) && isPlainObject(item))
+    else if (schemaMapKeywords.has(key) && isPlainObject(item))
       for (const [name, child] of Object.entries(item))
         checkTypes(child, [...path, key, name], report)
   }
@@ -168,5 +182,6 @@ const rules: readonly Rule[] = [
   privilegeIsProved,
   stepsExist,
   keysAreForEffects,
+  costsAreBudgeted,
   schemasAreUsable,
 ]

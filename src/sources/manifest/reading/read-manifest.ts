@@ -3,8 +3,10 @@ import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { findSecrets, redactSecretsInText, type SecretFinding } from '../../../json/scan-secrets.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
 import { readYaml, type YamlReading } from '../../../yaml/read-yaml.ts'
+import type { DiagnosticCode } from '../diagnostic-codes.ts'
 import { lintManifest } from './lint-manifest.ts'
 import {
   type Manifest,
@@ -12,7 +14,6 @@ import {
   type ManifestInterface,
   manifestShape,
 } from './manifest-shape.ts'
-import { findSecrets, redactSecretsInText, type SecretFinding } from './scan-secrets.ts'
 import { strictRuntime, strictTrust } from './strict-terms.ts'
 import { reportUnknownField, withoutUnknownFields } from './unknown-fields.ts'
 
@@ -43,6 +44,10 @@ export interface ValidManifest extends Omit<Manifest, 'capabilities' | 'interfac
   readonly extensions: ReadonlyMap<string, JsonObject>
   /** `true` if all sections that govern side effects are valid. */
   readonly isGoverned: boolean
+  /** Also of invalid capabilities. */
+  readonly declaredIds: ReadonlySet<unknown>
+  /** The invalid sections that the strictest terms stand in for. */
+  readonly substituted: ReadonlySet<'trust' | 'runtime'>
 }
 
 export type Indexed<T> = T & { readonly index: number }
@@ -51,7 +56,7 @@ export type ManifestPath = readonly PropertyKey[]
 
 export type Report = (
   severity: Diagnostic['severity'],
-  code: string,
+  code: DiagnosticCode,
   path: ManifestPath,
   message: string,
   at?: string,
@@ -81,7 +86,11 @@ export function readManifest(text: string, options: ManifestReadOptions): Manife
   const reading = { diagnostics, positionOf: document.at }
   if (document.faults.length > 0) return reading
   if (!isPlainObject(document.value)) {
-    report('error', 'manifest_unreadable', [], 'A manifest must be a mapping with schema_version.')
+    const message =
+      text.trim() === ''
+        ? 'The file is empty: a manifest is a mapping with schema_version.'
+        : 'A manifest must be a mapping with schema_version.'
+    report('error', 'manifest_unreadable', [], message)
     return reading
   }
   const secrets = findSecrets(document.value as JsonObject)
@@ -216,6 +225,15 @@ function parseSections(
       composition: composition?.value,
       provenance: provenance?.value,
     }),
+    declaredIds: new Set(
+      (Array.isArray(value.capabilities) ? value.capabilities : []).map((one) =>
+        isPlainObject(one) ? one.id : undefined,
+      ),
+    ),
+    substituted: new Set([
+      ...(trust ? [] : (['trust'] as const)),
+      ...(runtime ? [] : (['runtime'] as const)),
+    ]),
     isGoverned: trust !== undefined && runtime !== undefined && requirements !== undefined,
   }
 }

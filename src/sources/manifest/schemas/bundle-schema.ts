@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { LoadReference } from './load-reference.ts'
-import { mapKeywords } from './schema-keywords.ts'
+import { mapKeywords } from './map-keywords.ts'
 
 const maxDocuments = 32
 

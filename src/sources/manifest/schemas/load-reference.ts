@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { open, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import type { GuardedFetch } from '../../../upstream/egress/guarded-fetch.ts'
+import { fetchPinned } from '../../../upstream/http/fetch-pinned.ts'
 import { readYaml } from '../../../yaml/read-yaml.ts'
 
 /** Loads a referenced document. Rejects with a message for the operator. */
@@ -32,7 +32,13 @@ const timeoutMs = 5000
 export function createLoadReference({ folder, pinned, fetch }: ReferenceOptions): LoadReference {
   return async (reference, referrer) => {
     const url = toUrl(reference, referrer)
-    if (url) return { key: url, document: parse(await fetchPinned(url, pinned[url], fetch), url) }
+    if (url) {
+      const pin = pinned[url]
+      if (url.startsWith('https://') && pin === undefined)
+        throw new Error('it is not listed with its hash under "schemas"')
+      const text = await fetchPinned(url, pin, { fetch, maxBytes, timeoutMs })
+      return { key: url, document: parse(text, url) }
+    }
     const base = referrer === undefined ? folder : path.dirname(referrer)
     const file = await confine(path.resolve(base, decodeURIComponent(reference)), folder)
     return { key: file, document: parse(await readBounded(file), path.basename(file)) }
@@ -43,29 +49,6 @@ function toUrl(reference: string, referrer: string | undefined): string | undefi
   const base = referrer && /^https?:/i.test(referrer) ? referrer : undefined
   if (base !== undefined) return new URL(reference, base).href
   return /^[a-z][a-z0-9+.-]+:/i.test(reference) ? reference : undefined
-}
-
-async function fetchPinned(
-  url: string,
-  pin: string | undefined,
-  fetch: GuardedFetch,
-): Promise<string> {
-  if (!url.startsWith('https://')) throw new Error('only files and https URLs are supported')
-  if (pin === undefined) throw new Error('it is not listed with its hash under "schemas"')
-  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })
-  if (!response.ok || !response.body)
-    throw new Error(`the server responded with status ${response.status}`)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body) {
-    size += chunk.length
-    if (size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
-    chunks.push(chunk)
-  }
-  const bytes = Buffer.concat(chunks)
-  const hash = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-  if (hash !== pin) throw new Error(`its content has another hash: ${hash}`)
-  return bytes.toString()
 }
 
 /** Resolves symbolic links before checking that the file is inside the folder. */

@@ -26,7 +26,3 @@ export const isReference = (
   schema: ManifestSchema,
 ): schema is Extract<ManifestSchema, { $ref_uri: string }> =>
   isPlainObject(schema) && '$ref_uri' in schema && Object.keys(schema).length === 1
-
-/** Has both a reference and a schema. */
-export const isAmbiguous = (schema: ManifestSchema): boolean =>
-  '$ref_uri' in schema && Object.keys(schema).length > 1

@@ -1,32 +1,5 @@
 import { isPlainObject } from '../../../json/is-plain-object.ts'
-
-/** Keywords whose value is a map of schemas; its keys are names, not keywords. */
-export const namedSchemaKeywords: ReadonlySet<string> = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-])
-
-/** Keywords whose value is a schema or a list of schemas. */
-export const schemaKeywords: ReadonlySet<string> = new Set([
-  'items',
-  'prefixItems',
-  'contains',
-  'additionalProperties',
-  'unevaluatedItems',
-  'unevaluatedProperties',
-  'propertyNames',
-  'contentSchema',
-  'allOf',
-  'anyOf',
-  'oneOf',
-  'not',
-  'if',
-  'then',
-  'else',
-])
+import { schemaKeywords, schemaMapKeywords } from '../../../json/schema/keywords.ts'
 
 const maxDepth = 1000
 
@@ -43,7 +16,7 @@ export function mapKeywords(
   const copy: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (schemaKeywords.has(keyword)) copy[keyword] = mapChild(value)
-    else if (namedSchemaKeywords.has(keyword) && isPlainObject(value))
+    else if (schemaMapKeywords.has(keyword) && isPlainObject(value))
       copy[keyword] = Object.fromEntries(
         Object.entries(value).map(([name, item]) => [name, mapChild(item)]),
       )
