@@ -4,6 +4,7 @@ import type { Capability } from '../capability/capability.ts'
 import type { Message } from '../capability/content.ts'
 import type { Json } from '../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
+import { whenDone } from '../capability/when-done.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
@@ -78,12 +79,6 @@ function callTool(surface: Surface, params: Params, exchange: Exchange): Result 
         : toResult(outcome, id),
   )
 }
-
-/** Without `async`: each promise costs more than most steps of a call. */
-const whenDone = <Value, Next>(
-  value: Value | Promise<Value>,
-  next: (value: Value) => Next | Promise<Next>,
-): Next | Promise<Next> => (value instanceof Promise ? value.then(next) : next(value))
 
 async function readResource(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const uri = stringParam(params, 'uri')

@@ -10,6 +10,7 @@ import type { Capability, View } from '../capability/capability.ts'
 import type { Entry, Snapshot } from '../catalog/snapshot.ts'
 import { permits } from '../governance/permits.ts'
 import { toParamHeaders } from './modern/param-headers.ts'
+import type { SchemaProfileName } from './schemas/profiles.ts'
 import { toPrompt } from './to-prompt.ts'
 import { toResource, toTemplate } from './to-resource.ts'
 import { toTool } from './to-tool.ts'
@@ -54,22 +55,24 @@ export class Projection {
   readonly #templates: readonly { readonly entry: Entry<View>; readonly pattern: UriTemplate }[]
   readonly #byScopes = new WeakMap<object, Lists>()
   readonly #requiresToken: boolean
+  readonly #schemas: SchemaProfileName
   #hasPermissions: boolean | undefined
   #unfiltered: Lists | undefined
   #byOrigin: ReadonlyMap<string, Entry<Capability>> | undefined
 
-  constructor(snapshot: Snapshot, requiresToken: boolean) {
+  constructor(snapshot: Snapshot, requiresToken: boolean, schemas: SchemaProfileName) {
     this.snapshot = snapshot
     this.#templates = snapshot.templates.map((entry) => ({
       entry,
       pattern: new UriTemplate(entry.capability.uri),
     }))
     this.#requiresToken = requiresToken
+    this.#schemas = schemas
   }
 
   findTool(name: string): ProjectedTool | undefined {
     const entry = this.snapshot.capabilities.get(name)
-    return entry && toProjected(entry)
+    return entry && toProjected(entry, this.#schemas)
   }
 
   /** Looks up a capability by its source and its name there; the served name can differ. */
@@ -125,7 +128,7 @@ export class Projection {
     return {
       tools: Object.freeze({
         tools: selectVisible(snapshot.capabilities.values()).map(
-          (entry) => toProjected(entry).tool,
+          (entry) => toProjected(entry, this.#schemas).tool,
         ),
         ...caching,
       }),
@@ -145,15 +148,20 @@ export class Projection {
   }
 }
 
-const projectedTools = new WeakMap<Entry<Capability>, ProjectedTool>()
+const projectedTools = new WeakMap<Entry<Capability>, Map<SchemaProfileName, ProjectedTool>>()
 
 /** Cached by entry, which outlives its snapshot: changing one tool rebuilds one tool. */
-function toProjected(entry: Entry<Capability>): ProjectedTool {
-  let tool = projectedTools.get(entry)
+function toProjected(entry: Entry<Capability>, schemas: SchemaProfileName): ProjectedTool {
+  let byProfile = projectedTools.get(entry)
+  if (!byProfile) {
+    byProfile = new Map()
+    projectedTools.set(entry, byProfile)
+  }
+  let tool = byProfile.get(schemas)
   if (!tool) {
     const paramHeaders = toParamHeaders(entry.capability.input.schema)
-    tool = { entry, tool: toTool(entry), paramHeaders }
-    projectedTools.set(entry, tool)
+    tool = { entry, tool: toTool(entry, schemas), paramHeaders }
+    byProfile.set(schemas, tool)
   }
   return tool
 }

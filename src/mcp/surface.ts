@@ -3,7 +3,9 @@ import type { Implementation, JSONObject, ServerCapabilities } from '@modelconte
 import { createCall, type Listing, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability, View } from '../capability/capability.ts'
+import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { FairShares } from '../capability/fair-shares.ts'
+import type { About } from '../capability/source.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { permits } from '../governance/permits.ts'
@@ -11,6 +13,8 @@ import type { Next } from '../governance/steps/step.ts'
 import { type Announcement, Announcements } from './announcements.ts'
 import { type Lists, Projection } from './projection.ts'
 import type { RequestStates } from './request-state.ts'
+import { diagnoseSchemas } from './schemas/diagnose-schemas.ts'
+import type { SchemaProfileName } from './schemas/profiles.ts'
 import { manifestExtension } from './wire-names.ts'
 
 /** Name, version and description of the server in the protocol. */
@@ -28,6 +32,8 @@ export interface SurfaceOptions {
   /** Whether callers must send a bearer token; lists must then not be cached in shared caches. */
   readonly requiresToken: boolean
   readonly subscriptions: FairShares
+  /** What the schemas that clients see may contain. */
+  readonly schemas: SchemaProfileName
 }
 
 /** Everything that clients can reach on one mount, the same for every transport and era. */
@@ -46,6 +52,7 @@ export class Surface {
   readonly subscriptions: FairShares
   readonly #closeListeners = new Set<() => void>()
   readonly #requiresToken: boolean
+  readonly #schemas: SchemaProfileName
   readonly #unsubscribe: () => void
   #projection: Projection
 
@@ -60,6 +67,7 @@ export class Surface {
     this.newId = options.newId
     this.subscriptions = options.subscriptions
     this.#requiresToken = options.requiresToken
+    this.#schemas = options.schemas
     this.#projection = this.#project()
     this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
   }
@@ -72,6 +80,11 @@ export class Surface {
 
   lists(caller: Caller): Lists {
     return this.projection.lists(caller)
+  }
+
+  /** What clients of this mount do not see of the schemas that are enforced. */
+  get diagnostics(): readonly Diagnostic[] {
+    return diagnoseSchemas(this.catalog.snapshot, this.#schemas)
   }
 
   /** Runs a step of a call as a call of its own, with the full pipeline. */
@@ -135,7 +148,7 @@ export class Surface {
   }
 
   #project(): Projection {
-    return new Projection(this.catalog.snapshot, this.#requiresToken)
+    return new Projection(this.catalog.snapshot, this.#requiresToken, this.#schemas)
   }
 }
 
@@ -155,7 +168,23 @@ export function toServerCapabilities({ projection }: Surface): ServerCapabilitie
   const { abouts } = projection.snapshot
   if (abouts.length === 0) return serverCapabilities
   const byName = Object.fromEntries(abouts.map(({ name, extension }) => [name, extension]))
-  return { ...serverCapabilities, extensions: { [manifestExtension]: byName as JSONObject } }
+  const extensions = { ...toNamedExtensions(abouts), [manifestExtension]: byName as JSONObject }
+  return { ...serverCapabilities, extensions }
+}
+
+/** Extensions that sources name. One that several sources have contains their values by the source's name. */
+function toNamedExtensions(abouts: readonly About[]): Record<string, JSONObject> {
+  const names = new Set(abouts.flatMap(({ namedExtensions = {} }) => Object.keys(namedExtensions)))
+  return Object.fromEntries(
+    [...names].map((extension): [string, JSONObject] => {
+      const values = abouts.flatMap(({ name, namedExtensions }) => {
+        const value = namedExtensions?.[extension]
+        return value === undefined ? [] : [[name, value as JSONObject] as const]
+      })
+      const [first, ...others] = values
+      return [extension, first && others.length === 0 ? first[1] : Object.fromEntries(values)]
+    }),
+  )
 }
 
 /** Built lazily, because few calls look at what is listed for their caller. */

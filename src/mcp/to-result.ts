@@ -16,10 +16,10 @@ export function toResult(outcome: Done | Failed, callId: string): CallToolResult
   return outcome.notices === undefined ? result : withNotices(result, outcome.notices)
 }
 
-/** Adds notices to the metadata for programs, and those about budgets as text for the model. */
+/** Adds notices to the metadata for programs, and those that a model can act on as text. */
 function withNotices(result: CallToolResult, notices: readonly Notice[]): CallToolResult {
   const meta = notices.map(({ about, data }) => [resultMeta[about], data])
-  const texts = notices.filter(({ about }) => about === 'budget').map(({ text }) => text)
+  const texts = notices.filter(({ about }) => inText.has(about)).map(({ text }) => text)
   return {
     ...result,
     content: [
@@ -29,6 +29,8 @@ function withNotices(result: CallToolResult, notices: readonly Notice[]): CallTo
     _meta: { ...result._meta, ...Object.fromEntries(meta) },
   }
 }
+
+const inText = new Set<Notice['about']>(['budget', 'nextPage', 'retry'])
 
 function toSuccess({ data, content, fetchedAt }: Done, callId: string): CallToolResult {
   const _meta: Record<string, unknown> = { [resultMeta.callId]: callId }

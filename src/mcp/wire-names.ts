@@ -16,7 +16,9 @@ export const resultMeta = {
   fetchedAt: toWireName('fetched-at'),
   budget: toWireName('budget'),
   replayed: toWireName('replayed'),
+  retry: toWireName('retry'),
   route: toWireName('route'),
+  nextPage: toWireName('next-page'),
 } as const
 
 export const requestMeta = {

@@ -64,6 +64,7 @@ export const aCall = (parts: Partial<Call> = {}): Call => ({
   listing: emptyListing,
   listener: silentListener,
   traceparent: undefined,
+  admitRetry: () => 0,
   isInner: false,
   run: () => Promise.reject(new Error('This capability runs no other.')),
   auditTrail: { decisions: [] },

@@ -1,4 +1,7 @@
+import type { Tool } from '@modelcontextprotocol/client'
+import type { JsonObject } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { defaultEgress } from '../../upstream/egress/egress.ts'
 import { toGuardedFetch } from '../../upstream/egress/guarded-fetch.ts'
@@ -11,11 +14,15 @@ import {
 } from '../../upstream/failures.ts'
 import { untilCancelled } from '../../upstream/until-cancelled.ts'
 import type {
+  Offer,
+  ProbeAnswer,
+  ProbeRequest,
   Upstream,
   UpstreamAnswer,
   UpstreamOptions,
   UpstreamRequest,
 } from '../../upstream/upstream.ts'
+import { quoteUpstreamText } from '../../upstream/upstream-text.ts'
 import type { UpstreamLink } from './upstream-link.ts'
 
 export interface McpUpstreamOptions extends UpstreamOptions {
@@ -47,6 +54,21 @@ export class McpUpstream implements Upstream {
     const answer = await this.#try(request)
     // An expired session means that the call did not run, so one retry on a new session is safe.
     return answer === 'expired' ? this.#retry(request) : answer
+  }
+
+  /** Asks on a connection of its own, so that what is asked is the present state of the agent. */
+  async probe({ capabilities, cancellation }: ProbeRequest): Promise<ProbeAnswer> {
+    const linkPromise = this.#open()
+    const link = await untilCancelled(linkPromise, cancellation).catch(upstreamStopped)
+    if (isFailed(link)) {
+      void linkPromise.then((late) => (isFailed(late) ? undefined : late.close()))
+      return link
+    }
+    const tools = await link.listTools(cancellation)
+    void link.close()
+    if (isFailed(tools)) return tools
+    const byName = new Map(tools.map((tool) => [tool.name, tool]))
+    return new Map(capabilities.map((id) => [id, toOffer(byName.get(id), tools)]))
   }
 
   async close(): Promise<void> {
@@ -114,6 +136,23 @@ export class McpUpstream implements Upstream {
       return upstreamUnauthorized(String(error))
     }
   }
+}
+
+const maxListed = 10
+
+function toOffer(tool: Tool | undefined, tools: readonly Tool[]): Offer {
+  if (tool) {
+    const { inputSchema, outputSchema } = tool
+    return dropUndefined({
+      kind: 'offered' as const,
+      input: inputSchema as JsonObject,
+      output: outputSchema as JsonObject | undefined,
+    })
+  }
+  const names = tools.slice(0, maxListed).map(({ name }) => quoteUpstreamText(name))
+  const rest = tools.length > maxListed ? ` and ${tools.length - maxListed} more` : ''
+  const why = tools.length === 0 ? 'it lists no tools' : `it lists ${names.join(', ')}${rest}`
+  return { kind: 'missing', why }
 }
 
 const connectionClosed = () => upstreamUnavailable('The connection to the agent is closed.')

@@ -3,7 +3,9 @@ import {
   Client,
   type JsonSchemaValidator,
   StreamableHTTPClientTransport,
+  type Tool,
 } from '@modelcontextprotocol/client'
+import type { Cancellation } from '../../capability/cancellation.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { GuardedFetch } from '../../upstream/egress/guarded-fetch.ts'
@@ -104,6 +106,30 @@ export class UpstreamLink {
       exchange.finish()
       this.#activeCalls--
       if (this.#retired && this.#activeCalls === 0) void this.close()
+    }
+  }
+
+  /** All pages of `tools/list`, within the size limit of one answer. */
+  async listTools({ signal }: Cancellation): Promise<readonly Tool[] | Failed> {
+    const exchange = new UpstreamExchange(this.#maxAnswerBytes)
+    const stop = () => exchange.end(upstreamStopped())
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const options = {
+        signal: exchange.signal,
+        timeout: maxTimerMs,
+        cacheMode: 'refresh',
+      } as const
+      const { tools } = await currentExchange.run(exchange, () =>
+        this.#client.listTools(undefined, options),
+      )
+      return tools
+    } catch (error) {
+      return toConnectFailure(error, exchange)
+    } finally {
+      signal.removeEventListener('abort', stop)
+      exchange.finish()
     }
   }
 
