@@ -43,6 +43,11 @@ export interface Call {
   readonly listener: Listener
   /** W3C Trace Context header, when the client sent a valid one. */
   readonly traceparent: string | undefined
+  /**
+   * Asked before another attempt to reach the same server: each counts against the rates. Returns 0, or the
+   * milliseconds until a rate would allow one; then the attempt must not be made.
+   */
+  readonly admitRetry: () => number
   /** Runs another capability of the same source, for the same caller, through the same pipeline. */
   readonly run: RunInner
   /** `true` for a call that another call makes through `run`. */
@@ -98,12 +103,14 @@ export const createCall = (parts: CallParts): Call => ({
   listing: parts.listing ?? emptyListing,
   listener: parts.listener ?? silentListener,
   traceparent: parts.traceparent,
+  admitRetry: admitAlways,
   run: parts.run,
   isInner: parts.isInner ?? false,
   auditTrail: { decisions: [], startedAt: undefined, digest: undefined, cost: undefined },
   plan: emptyPlan,
 })
 
+const admitAlways = () => 0
 const noAnswers: Call['answers'] = Object.freeze({})
 const noQuestionKinds: Call['canAsk'] = new Set()
 

@@ -7,6 +7,11 @@ export interface Contract {
   readonly schema: JsonObject
   /** Validates a value; may also convert it (defaults, transforms). */
   parse(value: unknown): Parsed | Promise<Parsed>
+  /**
+   * `true` if the output contract of code: `parse` gets what the code returned, such as a `Date`, and
+   * its result is converted to JSON. Otherwise the value is converted before `parse`.
+   */
+  readonly takesLiveValues?: boolean
 }
 
 /** The validated value, or why it is invalid. */

@@ -48,7 +48,7 @@ export interface Failed {
 /** Additional information sent with a result. */
 export interface Notice {
   /** Subject; decides the key in `_meta`. */
-  readonly about: 'budget' | 'replayed' | 'route'
+  readonly about: 'budget' | 'replayed' | 'retry' | 'route' | 'nextPage'
   /** The information for the model. */
   readonly text: string
   /** The information for programs. */

@@ -19,6 +19,8 @@ export interface PlannedCharge {
   readonly unit: string
   /** The highest balance the account may have after this charge. */
   readonly ceiling: number
+  /** The balance must stay below the ceiling. */
+  readonly isBelowCeiling?: true
 }
 
 export const emptyPlan: Plan = Object.freeze({})

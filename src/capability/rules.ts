@@ -60,6 +60,8 @@ export interface Thresholds {
   readonly reauthorise: number
   /** Above this, calls are refused. */
   readonly stop: number
+  /** A call that reaches `reauthorise` or `stop` exactly counts as above it. Default: `false`. */
+  readonly inclusive?: boolean
 }
 
 export const defaultThresholds: Thresholds = { alert: 80, reauthorise: 100, stop: 120 }

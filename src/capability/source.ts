@@ -1,6 +1,7 @@
 import type { Capability, Prompt, View } from './capability.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { JsonObject } from './json.ts'
+import type { TrustSurface } from './trust-surface.ts'
 
 /** Provides capabilities, views and prompts, and announces when they change. */
 export interface Source {
@@ -30,8 +31,12 @@ export interface Reading {
   readonly prompts?: readonly Prompt[]
   /** Problems found while reading, such as capabilities that were left out. */
   readonly diagnostics?: readonly Diagnostic[]
+  /** `file:line:column` of a JSON pointer into the source; diagnostics of others about it get their `at` from it. */
+  readonly positionOf?: (pointer: string) => string | undefined
   /** Name and version of the source, used for the server when it is the only one. */
   readonly about?: About
+  /** Settings of the source as a whole that `diff` compares. Default: what `about` has. */
+  readonly surface?: TrustSurface
 }
 
 /** Describes a source as a whole. */
@@ -46,6 +51,8 @@ export interface About {
   readonly description?: string
   /** Server-level metadata that belongs to no single capability. */
   readonly extension: JsonObject
+  /** Parts of it that a specification of the source gives a server extension of their own, by its name. */
+  readonly namedExtensions?: Readonly<Record<string, JsonObject>>
 }
 
 /** `reading`: a new reading is due. `view`: the view at this URI has a new value. */

@@ -7,7 +7,7 @@ import type { MountedReading } from './mounted-source.ts'
 import { type NameClaim, toAddressedClaim, toNamedClaim } from './name-claim.ts'
 import { type EntryChange, NameClaims } from './name-claims.ts'
 import type { Naming } from './served-name.ts'
-import type { Refine, Snapshot } from './snapshot.ts'
+import type { Refine, Snapshot, SourceSummary } from './snapshot.ts'
 import { type ServedTexts, serveAbout, type TextPolicy } from './text/serve-texts.ts'
 
 /** The entries that changed, by kind. */
@@ -77,8 +77,13 @@ export class CatalogIndex {
       prompts: this.#prompts.entries,
       views: this.#views.entries,
       templates: [...this.#templates.entries.values()],
-      diagnostics: [...this.#diagnose(), ...abouts.flatMap(({ diagnostics }) => diagnostics)],
+      diagnostics: [...this.#diagnose(), ...abouts.flatMap(({ diagnostics }) => diagnostics)].map(
+        (diagnostic) => this.#locate(diagnostic),
+      ),
       abouts: abouts.flatMap(({ served }) => served ?? []),
+      sources: [...this.#readings].map(([source, reading]) =>
+        toSummary(reading, this.#abouts.get(source)?.served),
+      ),
     })
   }
 
@@ -101,6 +106,16 @@ export class CatalogIndex {
     ]
   }
 
+  /** Adds the position of a finding about what a source declares, if the source knows it. */
+  #locate(diagnostic: Diagnostic): Diagnostic {
+    if (diagnostic.at !== undefined) return diagnostic
+    for (const { source, reading } of this.#readings.values()) {
+      const at = source === diagnostic.source ? reading.positionOf?.(diagnostic.pointer) : undefined
+      if (at !== undefined) return { ...diagnostic, at }
+    }
+    return diagnostic
+  }
+
   #update<T extends Capability>(
     before: readonly T[],
     after: readonly T[],
@@ -121,4 +136,12 @@ export class CatalogIndex {
       selectMap(capability).add(claim)
     }
   }
+}
+
+const toSummary = (
+  { source, reading }: MountedReading,
+  about: About | undefined,
+): SourceSummary => {
+  const { surface, positionOf } = reading
+  return { id: source, ...dropUndefined({ about, surface, positionOf }) }
 }

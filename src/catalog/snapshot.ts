@@ -1,6 +1,6 @@
 import type { Capability, Prompt, View } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import type { About } from '../capability/source.ts'
+import type { About, Reading } from '../capability/source.ts'
 
 /** Everything one mount offers at one moment, sorted by name. */
 export interface Snapshot {
@@ -16,6 +16,14 @@ export interface Snapshot {
   readonly diagnostics: readonly Diagnostic[]
   /** Descriptions of the sources, in configuration order. */
   readonly abouts: readonly About[]
+  /** The sources as a whole, in configuration order. */
+  readonly sources: readonly SourceSummary[]
+}
+
+/** What a source says about itself, besides what it offers. */
+export interface SourceSummary extends Pick<Reading, 'about' | 'surface' | 'positionOf'> {
+  /** Id of the source. */
+  readonly id: string
 }
 
 /** A served capability. Keeps its identity for as long as the source offers the same object. */

@@ -1,9 +1,14 @@
 import { defineCommand } from 'citty'
-import { diffBridges, type MountedDifference } from '../runtime/diff-bridges.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
+import { diffBridges, isSerious, type MountedDifference } from '../runtime/diff-bridges.ts'
 import { descriptions } from './descriptions.ts'
-import { jsonFlag } from './terminal/flags.ts'
-import { openWithoutStore } from './terminal/open.ts'
-import { count, print, printJson, printMessage, toLine } from './terminal/print.ts'
+import { toMarkdown } from './diff/to-markdown.ts'
+import { toSarif } from './diff/to-sarif.ts'
+import { toText } from './diff/to-text.ts'
+import { envOptionalFlag, jsonFlag } from './terminal/flags.ts'
+import { createUnset, openWithoutStore, printUnset } from './terminal/open.ts'
+import { print, printExactly, printJson, printMessage, toLine } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 const targets = 'a drawbridge.yaml, its folder, an agent.yaml, or a module'
 
@@ -12,20 +17,29 @@ export const diff = defineCommand({
   args: {
     old: { type: 'positional', required: true, description: `the old state: ${targets}` },
     new: { type: 'positional', required: true, description: 'the new state, in the same forms' },
+    format: {
+      type: 'string',
+      description: 'text, json, markdown (for a pull request) or sarif (for code scanning)',
+    },
     json: jsonFlag,
+    'env-optional': envOptionalFlag,
   },
   async run({ args }) {
-    const before = await openWithoutStore(args.old)
+    const write = toWriter(args.format ?? (args.json ? 'json' : 'text'), args.json ?? false)
+    const unset = createUnset(args['env-optional'])
+    const before = await openWithoutStore(args.old, unset)
     try {
-      const now = await openWithoutStore(args.new)
+      const now = await openWithoutStore(args.new, unset)
       try {
+        printUnset(unset)
         for (const { bridge } of [before, now])
-          for (const one of bridge.diagnostics)
+          for (const one of unset?.amend(bridge.diagnostics) ?? bridge.diagnostics)
             if (one.severity === 'error') printMessage(toLine(one))
-        const differences = diffBridges(before, now)
-        if (args.json)
-          printJson(differences.map((one, index) => ({ id: String(index + 1), ...one })))
-        else printGroups(differences)
+        const differences = diffBridges(before, now, {
+          cwd: process.cwd(),
+          ...dropUndefined({ unset }),
+        })
+        write(differences, now.configuration.file)
         return differences.some(isSerious) ? 1 : 0
       } finally {
         await now.bridge.close()
@@ -36,30 +50,20 @@ export const diff = defineCommand({
   },
 })
 
-const isSerious = ({ effect, breaking }: MountedDifference): boolean =>
-  breaking || effect === 'widening'
+type Writer = (differences: readonly MountedDifference[], newFile: string) => void
 
-function printGroups(differences: readonly MountedDifference[]): void {
-  const groups = new Map<string, MountedDifference[]>()
-  for (const one of differences) {
-    const title = toTitle(one)
-    groups.set(title, [...(groups.get(title) ?? []), one])
-  }
-  for (const [title, group] of groups) {
-    print(title)
-    for (const one of group) print(`  ${toMarks(one).padEnd(20)} ${toPlace(one)}${one.message}`)
-  }
-  const breaking = differences.filter((one) => one.breaking).length
-  const widening = differences.filter(({ effect }) => effect === 'widening').length
-  print(`${count(differences.length, 'change')}, ${breaking} breaking, ${widening} widening`)
+const writers: Readonly<Record<string, Writer>> = {
+  text: (differences) => print(toText(differences)),
+  json: (differences) =>
+    printJson(differences.map((one, index) => ({ id: String(index + 1), ...one }))),
+  markdown: (differences) => printExactly(toMarkdown(differences)),
+  sarif: (differences, newFile) => printJson(toSarif(differences, { cwd: process.cwd(), newFile })),
 }
 
-const toTitle = ({ noun, capability, mount }: MountedDifference): string =>
-  noun === 'policy'
-    ? 'policy'
-    : `${noun === 'capability' ? '' : `${noun} `}${capability}${mount === '/mcp' ? '' : ` on ${mount}`}`
-
-const toMarks = ({ effect, breaking }: MountedDifference): string =>
-  breaking ? (effect === 'neutral' ? 'breaking' : `breaking, ${effect}`) : effect
-
-const toPlace = ({ pointer }: MountedDifference): string => (pointer === '' ? '' : `${pointer}: `)
+function toWriter(format: string, isJson: boolean): Writer {
+  if (isJson && format !== 'json')
+    throw new UsageError(`--json and --format ${format} exclude each other.`)
+  const writer = Object.hasOwn(writers, format) ? writers[format] : undefined
+  if (writer) return writer
+  throw new UsageError(`--format must be one of ${Object.keys(writers).join(', ')}.`)
+}

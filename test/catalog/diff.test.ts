@@ -5,6 +5,7 @@ import { readOnly } from '../../src/capability/effects.ts'
 import type { JsonObject } from '../../src/capability/json.ts'
 import { defaultThresholds, type Rules } from '../../src/capability/rules.ts'
 import type { Reading } from '../../src/capability/source.ts'
+import type { SettingRule } from '../../src/capability/trust-surface.ts'
 import { CatalogIndex } from '../../src/catalog/catalog-index.ts'
 import { diffSnapshots } from '../../src/catalog/diff/diff-snapshots.ts'
 import { type Difference, opposite } from '../../src/catalog/diff/difference.ts'
@@ -80,6 +81,214 @@ describe('capabilities', () => {
       'protocol_removed narrowing!',
     ])
     expect(diff(withProtocols('HTTP', 'MCP'), withProtocols('MCP', 'HTTP'))).toEqual([])
+  })
+})
+
+describe('destinations and code', () => {
+  const diffDestinations = (before: JsonObject, after: JsonObject) =>
+    diff({ destination: before }, { destination: after })
+
+  test.each<[string, JsonObject, JsonObject, string[]]>([
+    [
+      'another host',
+      { endpoint: 'https://a.example/x' },
+      { endpoint: 'https://b.example/x' },
+      ['host_changed widening'],
+    ],
+    [
+      'another port',
+      { url: 'https://a.example' },
+      { url: 'https://a.example:8443' },
+      ['host_changed widening'],
+    ],
+    ['a host alone', { host: 'a.example' }, { host: 'b.example' }, ['host_changed widening']],
+    [
+      'no encryption',
+      { endpoint: 'https://a.example' },
+      { endpoint: 'http://a.example' },
+      ['scheme_changed widening'],
+    ],
+    [
+      'encryption',
+      { endpoint: 'http://a.example' },
+      { endpoint: 'https://a.example' },
+      ['scheme_changed narrowing'],
+    ],
+    [
+      'no encryption on this machine',
+      { endpoint: 'https://127.0.0.1:1' },
+      { endpoint: 'http://127.0.0.1:1' },
+      ['scheme_changed neutral'],
+    ],
+    [
+      'another path',
+      { endpoint: 'https://a.example/v1' },
+      { endpoint: 'https://a.example/v2' },
+      ['path_changed neutral'],
+    ],
+    [
+      'another query',
+      { endpoint: 'https://a.example/?k=1' },
+      { endpoint: 'https://a.example/?k=2' },
+      ['address_changed neutral'],
+    ],
+    [
+      'a relative endpoint',
+      { endpoint: '/v1' },
+      { endpoint: 'https://a.example/v1' },
+      ['address_changed neutral'],
+    ],
+    ['a safer method', { method: 'POST' }, { method: 'GET' }, ['method_changed narrowing']],
+    [
+      'a method that deletes',
+      { method: 'POST' },
+      { method: 'DELETE' },
+      ['method_changed widening'],
+    ],
+    [
+      'a method of the same kind',
+      { method: 'PUT' },
+      { method: 'PATCH' },
+      ['method_changed neutral'],
+    ],
+    ['a path', { path: '/a' }, { path: '/b' }, ['path_changed neutral']],
+    ['no authentication', { auth: 'oauth2' }, { auth: 'none' }, ['auth_changed widening']],
+    ['authentication', { auth: 'none' }, { auth: 'custom' }, ['auth_changed narrowing']],
+    ['another secret', { secret: 'env://A' }, { secret: 'env://B' }, ['secret_changed neutral']],
+    ['a secret', {}, { secret: 'env://A' }, ['secret_added widening']],
+    ['no secret', { secret: 'env://A' }, {}, ['secret_removed narrowing']],
+    ['a field that nobody knows', { region: 'eu' }, { region: 'us' }, ['setting_changed neutral']],
+    [
+      'another order of agents',
+      { agents: [{ name: 'a' }, { name: 'b' }] },
+      { agents: [{ name: 'b' }, { name: 'a' }] },
+      ['order_changed neutral'],
+    ],
+    [
+      'a step at another host',
+      { steps: [{ id: 'a', destination: { endpoint: 'https://a.example' } }] },
+      { steps: [{ id: 'a', destination: { endpoint: 'https://b.example' } }] },
+      ['host_changed widening'],
+    ],
+  ])('%s', (_, before, after, expected) => {
+    const differences = diffDestinations(before, after)
+
+    expect(summarize(differences)).toEqual(expected)
+    for (const { effect, review, message } of differences)
+      expect([review, message.includes('Review it')]).toEqual(
+        effect === 'neutral' ? [true, true] : [undefined, false],
+      )
+  })
+
+  test('no query, user or password of an address is printed', () => {
+    const [before, after] = [
+      'https://u:pass1@a.example/?k=pass2',
+      'https://u:pass3@a.example/?k=pass4',
+    ]
+
+    for (const pair of [
+      [{ url: before }, { url: after }],
+      [{ url: before }, {}],
+      [{}, { url: after }],
+      [{ url: before }, { url: 'not a url: pass5?' }],
+    ] as const)
+      expect(JSON.stringify(diffDestinations(pair[0], pair[1]))).not.toMatch(/pass\d/)
+  })
+
+  test('a handler instead of a server, and the reverse', () => {
+    const upstream = { destination: { endpoint: 'https://a.example' } }
+
+    expect(summarize(diff(upstream, { code: 'digest' }))).toEqual([
+      'code_changed neutral',
+      'destination_removed narrowing',
+    ])
+    expect(summarize(diff({ code: 'digest' }, upstream))).toEqual([
+      'code_changed neutral',
+      'destination_added widening',
+    ])
+  })
+
+  test('other code is to be reviewed', () => {
+    expect(diff({ code: 'a' }, { code: 'b' })).toMatchObject([
+      {
+        kind: 'code_changed',
+        effect: 'neutral',
+        review: true,
+        message: expect.stringMatching(/Review/),
+      },
+    ])
+  })
+})
+
+describe('sources as a whole', () => {
+  const about = (extension: JsonObject, version = '1.0.0') =>
+    toSnapshot({ capabilities: [], about: { name: 'pets', version, extension } })
+  const surface = (settings: JsonObject, rules: readonly SettingRule[]) =>
+    toSnapshot({ capabilities: [], surface: { settings, rules } })
+
+  test('what a source says about itself is compared, and to be reviewed', () => {
+    const differences = diffSnapshots(about({ digest: 'a' }), about({ digest: 'b' }, '1.1.0'))
+
+    expect(differences).toMatchObject([
+      { noun: 'source', capability: 'test', pointer: '/extension/digest', review: true },
+      { noun: 'source', pointer: '/version', effect: 'neutral' },
+    ])
+  })
+
+  test('settings are judged by the rules of their source', () => {
+    const rules: SettingRule[] = [
+      { at: '/retries', label: 'the number of retries', judgement: 'more', absent: 0 },
+      {
+        at: '/hosts',
+        label: 'the hosts',
+        judgement: 'review',
+        items: { noun: 'host', name: 'id', identity: ['id'] },
+      },
+      { at: '/hosts/*', label: '', judgement: 'presence', kind: 'host' },
+      { at: '/hosts/*/url', label: 'the address', judgement: 'address' },
+      { at: '/token', label: 'the token', judgement: 'secret' },
+    ]
+    const before = surface(
+      { hosts: [{ id: 'a', url: 'https://a.example' }], token: 'hidden-1' },
+      rules,
+    )
+    const after = surface(
+      {
+        retries: 1,
+        hosts: [{ id: 'b' }, { id: 'a', url: 'https://b.example' }],
+        token: 'hidden-2',
+      },
+      rules,
+    )
+    const differences = diffSnapshots(before, after)
+
+    expect(differences.map(({ pointer, kind, effect }) => [pointer, kind, effect])).toEqual([
+      ['/hosts/0', 'host_added', 'widening'],
+      ['/hosts/1/url', 'host_changed', 'widening'],
+      ['/retries', 'setting_added', 'widening'],
+      ['/token', 'secret_changed', 'neutral'],
+    ])
+    expect(JSON.stringify(differences)).not.toContain('hidden-')
+  })
+
+  test('a default that is written out is no change', () => {
+    const rules: SettingRule[] = [
+      { at: '/retries', label: 'the number of retries', judgement: 'more', absent: 0 },
+      { at: '/strict', label: 'strict', judgement: 'off' },
+    ]
+
+    expect(
+      diffSnapshots(surface({}, rules), surface({ retries: 0, strict: false }, rules)),
+    ).toEqual([])
+  })
+
+  test('a mapping that is added is not printed, and names of prototypes are ordinary keys', () => {
+    const rules: SettingRule[] = [{ at: '/serve', label: 'serving', judgement: 'presence' }]
+    const settings = JSON.parse('{ "serve": { "token": "hidden" }, "__proto__": { "a": 1 } }')
+    const differences = diffSnapshots(surface({}, rules), surface(settings, rules))
+
+    expect(differences.map(({ pointer }) => pointer)).toEqual(['/__proto__/a', '/serve'])
+    expect(JSON.stringify(differences)).not.toContain('hidden')
   })
 })
 
@@ -186,6 +395,18 @@ describe('rules and effects', () => {
       { cost: { amount: 2, unit: 'EUR' } },
       { cost: { amount: 1, unit: 'EUR' } },
       ['cost_changed widening'],
+    ],
+    [
+      'duplicates that are no longer detected',
+      {},
+      { repeatsAreMeant: true },
+      ['duplicates_allowed widening'],
+    ],
+    [
+      'a rate for each caller instead of all',
+      { rates: [{ id: 'r', calls: 1, seconds: 1, shared: true }] },
+      { rates: [{ id: 'r', calls: 1, seconds: 1 }] },
+      ['rate_raised widening'],
     ],
     [
       'arguments no longer recorded',

@@ -59,6 +59,7 @@ describe('drawbridge diff', () => {
       effect: 'widening',
       breaking: false,
       message: 'A caller no longer needs refund.',
+      at: 'new/tools/refund.ts',
     })
   })
 
@@ -82,8 +83,8 @@ describe('drawbridge diff', () => {
     const removed = await drawbridge(['diff', 'tighter.ts', 'ping.ts'], { cwd })
 
     expect([added.code, removed.code]).toEqual([1, 1])
-    expect(added.stdout).toMatch(/1 change, 1 breaking, 0 widening/)
-    expect(removed.stdout).toMatch(/1 change, 0 breaking, 1 widening/)
+    expect(added.stdout).toMatch(/2 changes, 1 breaking, 0 widening/)
+    expect(removed.stdout).toMatch(/2 changes, 0 breaking, 1 widening/)
   })
 
   test.each([

@@ -13,7 +13,7 @@ paths:
 `
 
 const aShop = () =>
-  aProject({ 'api.yaml': api, 'old.yaml': 'swagger: "2.0"\n', 'agent.yaml': 'mine\n' })
+  aProject({ 'api.yaml': api, 'old.yaml': 'swagger: "1.2"\n', 'agent.yaml': 'mine\n' })
 
 describe('drawbridge import openapi', () => {
   test('prints a draft, and the number of places to review', async () => {
@@ -59,7 +59,7 @@ describe('drawbridge import openapi', () => {
   })
 
   test.each([
-    ['old.yaml', /old\.yaml:1:10 .*Swagger/],
+    ['old.yaml', /old\.yaml:1:1 .*Swagger/],
     ['nowhere.yaml', /nowhere\.yaml does not exist/],
   ])('exits with 2 and prints one line for %s', async (file, message) => {
     const { code, stdout, stderr } = await drawbridge(['import', 'openapi', file], {

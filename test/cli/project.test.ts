@@ -60,6 +60,28 @@ sources:
   'none/drawbridge.yaml': `sources:\n  - definitions: ./*.ts\n`,
   'bad/drawbridge.yaml': `sources:\n  - manifest: ../agent.yaml\n    extensions: [acme]\n`,
   'handlers.ts': handlers,
+  'empty/readme.txt': '',
+  'one-bad.yaml': toYaml(
+    aManifest({
+      capabilities: [
+        {},
+        { id: 'bad', side_effect_level: 'tremendous' },
+        { id: 'odd', input_schema: { type: 'object', properties: { a: { type: 'strng' } } } },
+        { id: 'twice' },
+        { id: 'twice' },
+        aWritingCapability(),
+      ],
+      composition: {
+        type: 'pipeline',
+        deterministic: true,
+        steps: ['look-up-order', 'bad'].map((id) => ({
+          id,
+          capability_ref: id,
+          on_failure: 'abort',
+        })),
+      },
+    }),
+  ),
   'unreachable.yaml': toYaml(
     aManifest({ interfaces: [anInterface({ endpoint: 'http://127.0.0.1:9/mcp', auth: 'none' })] }),
   ),
@@ -114,6 +136,29 @@ describe('drawbridge project', () => {
     expect(JSON.parse(stdout).tools).toHaveLength(2)
   })
 
+  test('prints the valid capabilities when others are invalid, and exits with 1', async () => {
+    const { code, stdout, stderr } = await run('project', 'one-bad.yaml')
+    const { tools, warnings } = JSON.parse(stdout)
+
+    expect(code).toBe(1)
+    expect(tools.map(({ name }: { name: string }) => name)).toEqual([
+      'look-up-order',
+      'refund-order',
+    ])
+    for (const line of [
+      'manifest_invalid: /capabilities/1/side_effect_level',
+      'type_unknown: "strng"',
+      'id_duplicate: twice',
+    ])
+      expect(stderr).toMatch(new RegExp(`^error +\\S*one-bad\\.yaml:\\d+:\\d+ ${line}`, 'm'))
+    expect(warnings).toContainEqual({
+      code: 'manifest_invalid',
+      path: '/capabilities/1/side_effect_level',
+      message: expect.any(String),
+    })
+    expect(stderr).not.toContain('step_dangling')
+  })
+
   test.each([
     ['invalid.yaml', /error .*invalid\.yaml:\d+:\d+ manifest_invalid: .*\/identity\/type/],
     ['unknown.yaml', /error .*unknown\.yaml:\d+:\d+ field_unknown: .*\/x-acme/],
@@ -134,7 +179,7 @@ describe('drawbridge project', () => {
     ['an unknown flag', ['agent.yaml', '--form', 'mcp'], /Unknown flag --form/],
     ['two files', ['agent.yaml', 'agent.json'], /agent\.json/],
     ['a missing file', ['nowhere.yaml'], /nowhere\.yaml does not exist/],
-    ['a folder without a configuration', ['upstream'], /no drawbridge\.yaml/],
+    ['a folder without a configuration', ['empty'], /without drawbridge\.yaml and agent\.yaml/],
     ['a configuration with two manifests', ['two'], /2 manifests/],
     ['a configuration without manifests', ['none'], /0 manifests/],
     ['an invalid configuration', ['bad'], /x-acme/],

@@ -34,7 +34,7 @@ const effect = (name: keyof Effects) => ({
   is: ({ effects }: Capability) => effects[name],
 })
 
-const rule = (name: 'approval' | 'idempotencyKey' | 'recordArguments') => ({
+const rule = (name: 'approval' | 'idempotencyKey' | 'recordArguments' | 'repeatsAreMeant') => ({
   pointer: `/rules/${name}`,
   is: ({ rules }: Capability) => rules[name] === true,
 })
@@ -59,6 +59,9 @@ const switches: readonly Switch[] = [
   { ...rule('idempotencyKey'),
     on:  ['key_required',         'narrowing', 'breaks', 'Calls now require an idempotency key.'],
     off: ['key_optional',         'widening',  'fits',   'Calls no longer require an idempotency key.'] },
+  { ...rule('repeatsAreMeant'),
+    on:  ['duplicates_allowed',   'widening',  'fits',   'Identical calls are no longer detected as duplicates.'],
+    off: ['duplicates_detected',  'narrowing', 'breaks', 'Identical calls are now detected as duplicates.'] },
   { ...rule('recordArguments'),
     on:  ['arguments_recorded',   'narrowing', 'fits',   'The audit now stores the arguments.'],
     off: ['arguments_unrecorded', 'widening',  'fits',   'The audit no longer stores the arguments.'] },
@@ -165,6 +168,7 @@ const amounts: readonly (readonly [name: string, toAmount: (budget: Budget) => n
   ['alert', ({ thresholds }) => thresholds.alert],
   ['reauthorise', ({ thresholds }) => thresholds.reauthorise],
   ['stop', ({ thresholds }) => thresholds.stop],
+  ['comparison with its thresholds', ({ thresholds }) => (thresholds.inclusive ? 0 : 1)],
 ]
 
 function diffBudget(before: Budget, after: Budget): Finding[] {
@@ -197,7 +201,10 @@ function diffRates(before: readonly Rate[], after: readonly Rate[]): Finding[] {
     ...both.flatMap(([old, current]) => {
       const average = toEffect(old.calls / old.seconds, current.calls / current.seconds)
       // At the same average rate, a larger number of calls allows a larger burst.
-      const effect = average === 'neutral' ? toEffect(old.calls, current.calls) : average
+      const burst = average === 'neutral' ? toEffect(old.calls, current.calls) : average
+      // One bucket for all callers together allows less than one for each.
+      const shares = toEffect(Number(!old.shared), Number(!current.shared))
+      const effect = burst === 'neutral' ? shares : burst
       return effect === 'neutral'
         ? []
         : [
@@ -211,7 +218,8 @@ function diffRates(before: readonly Rate[], after: readonly Rate[]): Finding[] {
   ]
 }
 
-const showRate = ({ calls, seconds }: Rate): string => `${calls} calls in ${seconds} s`
+const showRate = ({ calls, seconds, shared }: Rate): string =>
+  `${calls} calls in ${seconds} s${shared ? ' for all callers together' : ''}`
 
 function diffTimeout(before: number | undefined, after: number | undefined): Finding[] {
   if (before === after) return []

@@ -1,5 +1,6 @@
 import canonicalize from 'canonicalize'
 import type { Capability } from '../../capability/capability.ts'
+import type { JsonObject } from '../../capability/json.ts'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toPointer } from '../../json/to-pointer.ts'
@@ -30,7 +31,14 @@ export function diffContracts(before: Capability, after: Capability): Finding[] 
   ]
 }
 
-type Direction = 'input' | 'output'
+/** Compares two schemas of the same values. */
+export const diffSchemas = (
+  direction: Direction,
+  before: JsonObject,
+  after: JsonObject,
+): readonly Finding[] => new Comparison(direction).run(before, after)
+
+export type Direction = 'input' | 'output'
 
 /** Tighter inputs break clients that send the same as before; looser outputs break readers. */
 // biome-ignore format: table

@@ -1,21 +1,28 @@
-import canonicalize from 'canonicalize'
 import type { Capability } from '../../capability/capability.ts'
-import type { Json } from '../../capability/json.ts'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
-import { toPointer } from '../../json/to-pointer.ts'
 import type { Entry, Snapshot } from '../snapshot.ts'
+import { toCapabilitySurface } from './capability-settings.ts'
 import { diffRules } from './diff-rules.ts'
 import { diffContracts } from './diff-schemas.ts'
+import { diffSettings } from './diff-settings.ts'
+import { diffSources, type MaskSurface } from './diff-sources.ts'
 import type { Difference, Finding, Noun } from './difference.ts'
 
-/** All differences between two snapshots, in a deterministic order. */
-export function diffSnapshots(before: Snapshot, after: Snapshot): Difference[] {
+/** All differences between two snapshots, in a deterministic order; those of sources as a whole come first. */
+export function diffSnapshots(
+  before: Snapshot,
+  after: Snapshot,
+  mask: MaskSurface = (surface) => surface,
+): Difference[] {
   const nouns: readonly (readonly [Noun, Entries, Entries])[] = [
     ['capability', before.capabilities, after.capabilities],
     ['view', toViews(before), toViews(after)],
     ['prompt', before.prompts, after.prompts],
   ]
-  return nouns.flatMap(([noun, old, current]) => diffEntries(noun, old, current))
+  return [
+    ...diffSources(before.sources, after.sources, mask),
+    ...nouns.flatMap(([noun, old, current]) => diffEntries(noun, old, current, mask)),
+  ]
 }
 
 type Entries = ReadonlyMap<string, Entry<Capability>>
@@ -23,10 +30,15 @@ type Entries = ReadonlyMap<string, Entry<Capability>>
 const toViews = ({ views, templates }: Snapshot): Entries =>
   new Map([...views, ...templates.map((entry) => [entry.capability.uri, entry] as const)])
 
-function diffEntries(noun: Noun, before: Entries, after: Entries): Difference[] {
+function diffEntries(noun: Noun, before: Entries, after: Entries, mask: MaskSurface): Difference[] {
   const names = [...new Set([...before.keys(), ...after.keys()])].sort(byCodeUnit)
   return names.flatMap((capability) =>
-    diffCapabilities(noun, before.get(capability)?.capability, after.get(capability)?.capability)
+    diffCapabilities(
+      noun,
+      before.get(capability)?.capability,
+      after.get(capability)?.capability,
+      mask,
+    )
       .sort(byPointer)
       .map((finding) => ({ noun, capability, ...finding })),
   )
@@ -39,13 +51,14 @@ function diffCapabilities(
   noun: Noun,
   before: Capability | undefined,
   after: Capability | undefined,
+  mask: MaskSurface,
 ): Finding[] {
   if (before && after)
     return [
       ...diffMetadata(before, after),
       ...diffContracts(before, after),
       ...diffRules(before, after),
-      ...diffExtras(before.extras, after.extras),
+      ...diffSettings(mask(toCapabilitySurface(before)), mask(toCapabilitySurface(after))),
     ]
   if (after)
     return [
@@ -86,43 +99,6 @@ const diffMetadata = (before: WithMimeType, after: WithMimeType): Finding[] =>
           },
         ],
   )
-
-function diffExtras(before: Capability['extras'], after: Capability['extras']): Finding[] {
-  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])]
-  return keys.flatMap((key) => {
-    const [old, current] = [before[key], after[key]]
-    if (canonicalize(old ?? null) === canonicalize(current ?? null)) return []
-    if (key === 'protocols') return diffProtocols(toNames(old), toNames(current))
-    const pointer = `/extras${toPointer([key])}`
-    const message = `${key} changed from ${show(old)} to ${show(current)}.`
-    return [{ pointer, kind: 'extra_changed', effect: 'neutral', breaking: false, message }]
-  })
-}
-
-const toNames = (value: Json | undefined): readonly string[] =>
-  Array.isArray(value) ? value.map(String) : []
-
-/** A removed protocol breaks the clients that use it. */
-const diffProtocols = (before: readonly string[], after: readonly string[]): Finding[] => [
-  ...after
-    .filter((name) => !before.includes(name))
-    .map((name) => ({
-      pointer: '/extras/protocols',
-      kind: 'protocol_added',
-      effect: 'widening' as const,
-      breaking: false,
-      message: `It is now offered over ${name}.`,
-    })),
-  ...before
-    .filter((name) => !after.includes(name))
-    .map((name) => ({
-      pointer: '/extras/protocols',
-      kind: 'protocol_removed',
-      effect: 'narrowing' as const,
-      breaking: true,
-      message: `It is no longer offered over ${name}.`,
-    })),
-]
 
 const maxLength = 80
 

@@ -1,24 +1,31 @@
-/** One difference between two versions of a capability, view or prompt. */
+/** One difference between two versions of a capability, view or prompt, or of a source as a whole. */
 export interface Difference {
   readonly noun: Noun
-  /** The name; the URI of a view. */
+  /** The name; the URI of a view; the id of a source. */
   readonly capability: string
-  /** JSON pointer into the capability as `list --json` prints it, with $refs followed. */
+  /**
+   * JSON pointer into the capability as `list --json` prints it, with $refs followed; or into the source.
+   * Of the new state, or of the old one for a removal.
+   */
   readonly pointer: string
   readonly kind: string
   readonly effect: Effect
   /** An unchanged client may be refused or delayed, or may not understand the result. */
   readonly breaking: boolean
+  /** The effect cannot be decided here: a person has to. The message says so. */
+  readonly review?: true
   readonly message: string
+  /** `file:line:column`, or the file alone, when known. */
+  readonly at?: string
 }
 
-export type Noun = 'capability' | 'view' | 'prompt'
+export type Noun = 'capability' | 'view' | 'prompt' | 'source'
 
 /** `widening`: more is possible, or with less oversight. `narrowing`: the opposite. */
 export type Effect = 'widening' | 'narrowing' | 'neutral'
 
 /** A difference before it is attributed to a capability. */
-export type Finding = Omit<Difference, 'noun' | 'capability'>
+export type Finding = Omit<Difference, 'noun' | 'capability' | 'at'>
 
 export const toEffect = (before: number, after: number): Effect =>
   after > before ? 'widening' : after < before ? 'narrowing' : 'neutral'

@@ -108,7 +108,7 @@ class TextCleaner {
     const schema = this.#schema(toJson(contract.schema), place) as JsonObject
     return this.found.length === count
       ? contract
-      : { schema, parse: (value) => contract.parse(value) }
+      : { ...contract, schema, parse: (value) => contract.parse(value) }
   }
 
   /** Records hidden characters in strings and keys that must stay as they are. */

@@ -10,6 +10,12 @@ export interface MountOptions {
    * them. `literal`: names are served as declared. Default: `portable`.
    */
   readonly names?: 'portable' | 'literal'
+  /**
+   * The schemas that clients see; what is enforced stays the same. `portable`: without unions at the root
+   * of an input, and with references only where a schema is recursive or large. `inline`: without any
+   * reference. `full`: as declared. Default: `portable`.
+   */
+  readonly schemas?: 'full' | 'portable' | 'inline'
 }
 
 /** Rules and limits that the operator adds, as under `policy` in `drawbridge.yaml`. */
@@ -136,6 +142,8 @@ export interface ThresholdOptions {
   readonly reauthorise?: number
   /** Calls above this percentage are refused. Default: 120. */
   readonly stop?: number
+  /** A call that reaches `reauthorise` or `stop` exactly counts as above it. Default: `false`. */
+  readonly inclusive?: boolean
 }
 
 /** A rate limit per caller: a token bucket. */

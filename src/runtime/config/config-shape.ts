@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { isReservedSubject } from '../../capability/caller.ts'
 import { isFault } from '../../capability/fault.ts'
+import { type SchemaProfileName, schemaProfiles } from '../../mcp/schemas/profiles.ts'
+import { categories as toolCategories } from '../../sources/definitions/tool-definition.ts'
 import { routingFields } from '../../sources/intents/router/routing-options.ts'
 import {
   linkExposures,
@@ -12,6 +14,7 @@ import { readAllowRule, readEgressRule } from '../../upstream/egress/egress-rule
 import { isLoopbackHost } from '../../upstream/loopback.ts'
 
 const names = z.enum(['portable', 'literal'])
+const schemas = z.enum(Object.keys(schemaProfiles) as SchemaProfileName[])
 const path = z.string().regex(/^\/[\w./-]*$/, 'must be a path such as /mcp')
 const placement = { prefix: z.string().min(1).optional(), mount: path.default('/mcp') }
 
@@ -51,12 +54,38 @@ const remoteRecords = z.strictObject({
 
 const hash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
 
-const secretBinding = z.strictObject({
-  id: z.string().min(2),
-  host: z
-    .string()
-    .regex(/^[^/@\s]+$/, 'must be a host such as api.example.com, with a port if the URL has one'),
-})
+const host = z
+  .string()
+  .regex(/^[^/@\s]+$/, 'must be a host such as api.example.com, with a port if the URL has one')
+
+const secretBinding = z.strictObject({ id: z.string().min(2), host })
+
+/** An API key or token; a user and password; or OAuth 2 client credentials. */
+const schemeSecret = z.union([
+  z.strictObject({ host, value: z.string() }),
+  z.strictObject({ host, user: z.string(), password: z.string() }),
+  z.strictObject({
+    host,
+    clientId: z.string(),
+    clientSecret: z.string(),
+    tokenHost: host.optional(),
+    tokenAuth: z.enum(['basic', 'body']).optional(),
+  }),
+])
+
+/** A pattern for the id of an operation, or several conditions that must all hold. */
+const selector = z.union([
+  z.string().transform((operation) => ({ operation })),
+  z
+    .strictObject({
+      tag: z.string(),
+      path: z.string(),
+      operation: z.string(),
+      method: z.string(),
+    })
+    .partial()
+    .refine((one) => Object.keys(one).length > 0, 'must have tag, path, operation or method'),
+])
 
 const effects = z
   .strictObject({
@@ -92,9 +121,30 @@ const source = z.union([
     schemas: z.record(z.url({ protocol: /^https$/ }), hash).default({}),
     /** By the name of the interface that gets the secret. */
     secrets: z.record(z.string().min(1), secretBinding).default({}),
+    /** By the name of the HTTP interface that `check --live` reads it from. */
+    probes: z.record(z.string().min(1), z.string().startsWith('/')).default({}),
     ...placement,
   }),
-  z.strictObject({ definitions: paths, ...placement }),
+  z.strictObject({
+    definitions: paths,
+    /** By tool name, with globs: for tools whose files declare none. */
+    categories: z.record(z.string().min(1), z.enum(toolCategories)).default({}),
+    ...placement,
+  }),
+  z.strictObject({
+    openapi: z.string(),
+    digest: hash.optional(),
+    include: z.array(selector).default([]),
+    exclude: z.array(selector).default([]),
+    overlay: z.string().optional(),
+    server: z.url({ protocol: /^https?$/ }).optional(),
+    variables: z.record(z.string(), z.string()).optional(),
+    effects: z.record(z.string().min(1), effects).default({}),
+    /** By the name of the security scheme that gets the secret. */
+    secrets: z.record(z.string().min(1), schemeSecret).default({}),
+    outputs: z.boolean().default(false),
+    ...placement,
+  }),
   z.strictObject({ intents, ...placement }),
   z.strictObject({ records: z.union([z.string(), remoteRecords]), ...placement }),
   z.strictObject({ source: z.string(), ...placement }),
@@ -119,6 +169,7 @@ const thresholds = z
     alert: z.number().min(0).default(80),
     reauthorise: z.number().min(0).default(100),
     stop: z.number().min(0).default(120),
+    inclusive: z.boolean().optional(),
   })
   .prefault({})
 
@@ -193,7 +244,12 @@ export const configShape = z.strictObject({
   description: z.string().optional(),
   instructions: z.string().optional(),
   sources: z.array(source).default([]),
-  mounts: z.record(path, z.strictObject({ names: names.default('portable') })).default({}),
+  mounts: z
+    .record(
+      path,
+      z.strictObject({ names: names.default('portable'), schemas: schemas.default('portable') }),
+    )
+    .default({}),
   policy: z
     .strictObject({
       mode: z.enum(['enforce', 'observe']).default('enforce'),

@@ -1,47 +1,184 @@
-import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { SetupError } from '../../capability/setup-error.ts'
+import { toPointer } from '../../json/to-pointer.ts'
 import { readYaml, type YamlReading } from '../../yaml/read-yaml.ts'
+import { readTextFile } from '../read-text-file.ts'
 import { type Config, configShape } from './config-shape.ts'
 import { findNearest } from './did-you-mean.ts'
+import { toPlaceholders, type UnsetVariables } from './unset-variables.ts'
 
 export interface ConfigReading {
   readonly config: Config
+  /** The configuration as it is written: with references such as `env://NAME` instead of their values. */
+  readonly written: Config
   /** Values from the environment; they must not appear in results. */
   readonly secrets: readonly string[]
   /** Names of these environment variables. */
   readonly variables: readonly string[]
+  /** `file:line:column` of a JSON pointer; absent if there is no file. */
+  readonly locate?: (pointer: string) => string
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads `drawbridge.yaml`. Reports all errors at once, each with file, line and column. */
-export async function readConfig(file: string, environment: Environment): Promise<ConfigReading> {
-  const document = readYaml(await readFile(file, 'utf8'), file)
+/**
+ * Reads `drawbridge.yaml`. Reports all errors at once, each with file, line and column. With `unset`, variables
+ * need not be set: they are collected there.
+ */
+export async function readConfig(
+  file: string,
+  environment: Environment,
+  unset?: UnsetVariables,
+): Promise<ConfigReading> {
+  const document = readYaml(await readTextFile(file), file)
   const [broken] = document.faults
   if (broken) throw new SetupError(`${broken.at} ${broken.message}`)
 
-  const secrets = new Map<string, string>()
-  const errors: string[] = []
-  const unset = new Set<string>()
-  const value = resolve(document.value ?? {}, [], (name, path) => {
-    const secret = environment[name]
-    if (secret === undefined) {
-      unset.add(path.join('/'))
-      errors.push(`${document.at(path)} env://${name} is not set in the environment`)
-    } else secrets.set(name, secret)
-    return secret ?? ''
-  })
-  const parsed = configShape.safeParse(value)
+  const references = findReferences(document.value ?? {}, [])
+  const unsetReferences = references.filter(({ name }) => environment[name] === undefined)
+  const reading = unset
+    ? parseWithPlaceholders(document, environment, unsetReferences)
+    : parse(document, environment, () => '')
+  const errors = unset
+    ? []
+    : unsetReferences.map(
+        ({ path, name }) => `${document.at(path)} env://${name} is not set in the environment`,
+      )
+  const { parsed, placeholders } = reading
   if (!parsed.success) {
     // Ignore errors about the placeholder of an unset variable.
-    const issues = parsed.error.issues.filter(({ path }) => !unset.has(path.join('/')))
+    const ignored = new Set(unset ? [] : unsetReferences.map(({ path }) => toKey(path)))
+    const issues = parsed.error.issues.filter(({ path }) => !ignored.has(toKey(path)))
     for (const { at, message } of issues.flatMap((issue) => explain(issue, document)))
       errors.push(`${at} ${message}`)
   }
   if (!parsed.success || errors.length > 0) throw new SetupError(errors.join('\n'))
-  return { config: parsed.data, secrets: [...secrets.values()], variables: [...secrets.keys()] }
+  for (const { path, name } of unset ? unsetReferences : []) {
+    const pointer = toPointer(path)
+    unset?.add(name, { source: 'configuration', pointer, at: document.at(path) })
+    const placeholder = placeholders.get(toKey(path)) ?? ''
+    // Values of enumerations are ordinary words, which occur elsewhere too.
+    if (toPlaceholders(name).includes(placeholder)) unset?.addPlaceholder(placeholder, name)
+  }
+  const variables = new Map<string, string>()
+  for (const { name } of references) {
+    const value = environment[name]
+    if (value !== undefined) variables.set(name, value)
+  }
+  return {
+    config: parsed.data,
+    written: toWritten(parsed.data, references),
+    secrets: [...variables.values()],
+    variables: [...variables.keys()],
+    locate: (pointer) => document.at(toPath(pointer)),
+  }
 }
+
+interface Reference {
+  readonly path: Path
+  readonly name: string
+}
+
+/** The values that are `env://NAME`. */
+function findReferences(value: unknown, path: Path): Reference[] {
+  if (typeof value === 'string')
+    return value.startsWith('env://') ? [{ path, name: value.slice('env://'.length) }] : []
+  if (typeof value !== 'object' || value === null) return []
+  const isList = Array.isArray(value)
+  return Object.entries(value).flatMap(([key, item]) =>
+    findReferences(item, [...path, isList ? Number(key) : key]),
+  )
+}
+
+type Placeholders = ReadonlyMap<string, string>
+
+function parse(
+  document: YamlReading,
+  environment: Environment,
+  toPlaceholder: (name: string, path: Path) => string,
+) {
+  const placeholders = new Map<string, string>()
+  const value = resolve(document.value ?? {}, [], (name, path) => {
+    const secret = environment[name]
+    if (secret !== undefined) return secret
+    const placeholder = toPlaceholder(name, path)
+    placeholders.set(toKey(path), placeholder)
+    return placeholder
+  })
+  return { parsed: configShape.safeParse(value), placeholders: placeholders as Placeholders }
+}
+
+/** Tries other forms of a placeholder, as long as the shape rejects it. */
+function parseWithPlaceholders(
+  document: YamlReading,
+  environment: Environment,
+  references: readonly Reference[],
+) {
+  const forms = new Map(
+    references.map(({ path, name }) => [toKey(path), [...toPlaceholders(name)]]),
+  )
+  const triedListed = new Set<string>()
+  for (;;) {
+    const reading = parse(document, environment, (_, path) => forms.get(toKey(path))?.[0] ?? '')
+    if (reading.parsed.success) return reading
+    const rejected = toRejections(reading.parsed.error.issues, [])
+    let hasOther = false
+    for (const [key, choices] of forms) {
+      const values = rejected.get(key)
+      if (!values || choices.length === 1) continue
+      hasOther = true
+      // A value of an enumeration fits better than any made-up text.
+      const listed = triedListed.has(key) ? undefined : values.find(isText)
+      if (listed !== undefined) triedListed.add(key)
+      choices.splice(0, 1, ...(listed === undefined ? [] : [listed]))
+    }
+    if (!hasOther) return reading
+  }
+}
+
+/** The rejected paths, also in alternatives of unions, with the values that would be accepted. */
+function toRejections(issues: readonly Issue[], base: Path): Map<string, readonly unknown[]> {
+  const rejections = new Map<string, readonly unknown[]>()
+  for (const issue of issues) {
+    const path = [...base, ...issue.path]
+    const values = issue.code === 'invalid_value' ? issue.values : []
+    rejections.set(toKey(path), [...(rejections.get(toKey(path)) ?? []), ...values])
+    if (issue.code !== 'invalid_union') continue
+    for (const [key, inner] of toRejections(issue.errors.flat(), path))
+      rejections.set(key, [...(rejections.get(key) ?? []), ...inner])
+  }
+  return rejections
+}
+
+/** Puts references back into a parsed configuration. */
+function toWritten(config: Config, references: readonly Reference[]): Config {
+  const written = structuredClone(config)
+  for (const { path, name } of references) {
+    let parent: unknown = written
+    for (const step of path.slice(0, -1))
+      parent = isContainer(parent) ? parent[String(step)] : undefined
+    const last = String(path.at(-1))
+    if (!isContainer(parent) || !Object.hasOwn(parent, last)) continue
+    // A single text may stand for a list of one.
+    parent[last] = Array.isArray(parent[last]) ? [`env://${name}`] : `env://${name}`
+  }
+  return written
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const isContainer = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+const toKey = (path: Path): string => JSON.stringify(path.map(String))
+
+/** Steps into lists are numbers. */
+const toPath = (pointer: string): Path =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part))
 
 type Path = readonly PropertyKey[]
 
@@ -73,12 +210,12 @@ function explain(issue: Issue, document: YamlReading): ConfigError[] {
     return issue.keys.map((key) => {
       const nearest = findNearest(key, knownKeys(issue.path))
       const hint = nearest === undefined ? '' : ` Did you mean "${nearest}"?`
-      const message = `unknown key "${key}" at ${toPath(issue.path)}.${hint}`
+      const message = `unknown key "${key}" at ${toText(issue.path)}.${hint}`
       return { at: document.keyAt(issue.path, key), message }
     })
   if (issue.code === 'invalid_union' && issue.path[0] === 'sources')
     return issue.path.length === 2 ? explainSource(issue, document) : explainUnion(issue, document)
-  return [{ at: document.at(issue.path), message: `${toPath(issue.path)}: ${issue.message}` }]
+  return [{ at: document.at(issue.path), message: `${toText(issue.path)}: ${issue.message}` }]
 }
 
 /** Reports only the errors of the kind of source that the keys select, not of every kind. */
@@ -89,12 +226,12 @@ function explainSource(
   const keys = document.keys(issue.path)
   const selected = sourceKinds.findIndex((kind) => keys.includes(kind))
   if (selected < 0) {
-    const message = `${toPath(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}`
+    const message = `${toText(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}`
     return [{ at: document.at(issue.path), message }]
   }
   const [first, second] = sourceKinds.filter((kind) => keys.includes(kind))
   if (second !== undefined) {
-    const message = `${toPath(issue.path)} has the keys ${first} and ${second}. A source has one of them: make two sources.`
+    const message = `${toText(issue.path)} has the keys ${first} and ${second}. A source has one of them: make two sources.`
     return [{ at: document.keyAt(issue.path, second), message }]
   }
   return (issue.errors[selected] ?? []).flatMap((inner) =>
@@ -111,7 +248,7 @@ function explainUnion(
     issue.errors.find((errors) => errors.some(({ path }) => path.length > 0)) ??
     issue.errors.find((errors) => errors.every(({ code }) => code !== 'invalid_type'))
   if (!selected) {
-    const message = `${toPath(issue.path)}: ${issue.message}`
+    const message = `${toText(issue.path)}: ${issue.message}`
     return [{ at: document.at(issue.path), message }]
   }
   return selected.flatMap((inner) =>
@@ -119,9 +256,18 @@ function explainUnion(
   )
 }
 
-const sourceKinds = ['manifest', 'definitions', 'intents', 'records', 'source', 'service', 'module']
+const sourceKinds = [
+  'manifest',
+  'definitions',
+  'openapi',
+  'intents',
+  'records',
+  'source',
+  'service',
+  'module',
+]
 
-const toPath = (path: Path): string => (path.length === 0 ? 'the top level' : `/${path.join('/')}`)
+const toText = (path: Path): string => (path.length === 0 ? 'the top level' : `/${path.join('/')}`)
 
 /** The valid keys at a path of the configuration. */
 function knownKeys(path: Path): string[] {

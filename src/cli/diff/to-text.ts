@@ -1,0 +1,36 @@
+import type { MountedDifference } from '../../runtime/diff-bridges.ts'
+import { count } from '../terminal/print.ts'
+
+/** The differences for a terminal, grouped by what they are about, and a line with totals. */
+export function toText(differences: readonly MountedDifference[]): string {
+  const groups = new Map<string, MountedDifference[]>()
+  for (const one of differences) {
+    const title = toTitle(one)
+    groups.set(title, [...(groups.get(title) ?? []), one])
+  }
+  const lines = [...groups].flatMap(([title, group]) => [
+    title,
+    ...group.map((one) => `  ${toMarks(one).padEnd(20)} ${toPlace(one)}${one.message}`),
+  ])
+  return [...lines, toTotals(differences)].join('\n')
+}
+
+export function toTotals(differences: readonly MountedDifference[]): string {
+  const breaking = differences.filter((one) => one.breaking).length
+  const widening = differences.filter(({ effect }) => effect === 'widening').length
+  return `${count(differences.length, 'change')}, ${breaking} breaking, ${widening} widening`
+}
+
+/** What a difference is about. */
+export function toTitle({ noun, capability, mount }: MountedDifference): string {
+  if (noun === 'policy' || noun === 'configuration') return noun
+  // One line, whatever a source calls itself.
+  const line = capability.replaceAll(/\s+/g, ' ')
+  const name = noun === 'capability' ? line : `${noun} ${line}`
+  return mount === '/mcp' ? name : `${name} on ${mount}`
+}
+
+export const toMarks = ({ effect, breaking }: MountedDifference): string =>
+  breaking ? (effect === 'neutral' ? 'breaking' : `breaking, ${effect}`) : effect
+
+const toPlace = ({ pointer }: MountedDifference): string => (pointer === '' ? '' : `${pointer}: `)

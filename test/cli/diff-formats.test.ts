@@ -1,0 +1,221 @@
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { aManifest, anInterface, toYaml } from '../support/a-manifest.ts'
+import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
+import { drawbridge } from '../support/run-cli.ts'
+
+const hostile = 'Ends | the row. </details> <b>@acme/team</b> [x](https://evil.example) #12 `code`'
+const many = (folder: string, category: string, verb: string) => ({
+  [`many/${folder}/drawbridge.yaml`]: aConfig(),
+  ...Object.fromEntries(
+    Array.from({ length: 200 }, (_, index) => [
+      `many/${folder}/tools/t${index}.ts`,
+      aToolModule({
+        name: `tool_${index}`,
+        category,
+        description: `${verb} ${index} <${index}> @${index}.`.repeat(40),
+      }),
+    ]),
+  ),
+})
+
+const cwd = await aSharedProject({
+  'base/agent.yaml': toYaml(aManifest({ interfaces: [anInterface({ auth: 'none' })] })),
+  'head/agent.yaml': toYaml(
+    aManifest({
+      identity: { owner: 'another-team' },
+      interfaces: [anInterface({ auth: 'none', endpoint: 'http://evil.example/mcp?key=hidden' })],
+    }),
+  ),
+  'reworded/agent.yaml': toYaml(
+    aManifest({
+      identity: { description: hostile },
+      interfaces: [anInterface({ auth: 'none' })],
+    }),
+  ),
+  'same/agent.yaml': toYaml(aManifest({ interfaces: [anInterface({ auth: 'none' })] })),
+  ...many('read', 'read', 'Reads'),
+  ...many('delete', 'delete', 'Reads'),
+  ...many('reworded', 'read', 'Looks up'),
+})
+
+const diff = (...words: string[]) => drawbridge(['diff', ...words], { cwd })
+
+describe('diff --format markdown', () => {
+  test('has a headline with totals, the serious changes in a table, and the rest folded', async () => {
+    const { code, stdout } = await diff(
+      'base/agent.yaml',
+      'head/agent.yaml',
+      '--format',
+      'markdown',
+    )
+
+    expect(code).toBe(1)
+    expect(stdout).toMatch(
+      /^### Drawbridge.*\n\n\*\*Review needed:\*\* \d+ changes, 0 breaking, 4 w/,
+    )
+    const [table = '', folded = ''] = stdout.split('<details>')
+    expect(table).toMatch(/\| widening \| .*agent\.yaml.* \| .*moved from the host agents\.acme/)
+    expect(table).toMatch(/no longer encrypted/)
+    expect(folded).toMatch(/<summary>\d+ other changes?, \d+ to review<\/summary>/)
+    expect(folded).toMatch(
+      /\| to review \| .*The owner changed from acme-fulfilment to another-team/,
+    )
+    expect(stdout).not.toContain('hidden')
+  })
+
+  test('texts of a source are no markup, no links, no mentions and no ends of a row', async () => {
+    const { stdout } = await diff('base/agent.yaml', 'reworded/agent.yaml', '--format', 'markdown')
+    const row = stdout.split('\n').find((line) => line.includes('Ends')) ?? ''
+
+    expect(row.match(/(?<!\\)\|/g)).toHaveLength(4)
+    expect(row).not.toMatch(/<b>|<\/details>|@acme|https:|(?<!\\)[`[]|#12/)
+    expect(stdout.match(/<\/details>/g)).toHaveLength(1)
+  })
+
+  test('the same change of several tools is one row, and the length is bounded', async () => {
+    const { stdout } = await diff('many/read', 'many/delete', '--format', 'markdown')
+
+    expect(stdout).toMatch(/tool\\_0, tool\\_1, tool\\_10 and 197 more/)
+    expect(stdout.length).toBeLessThan(65_536)
+  })
+
+  test('rows beyond the limit are counted', async () => {
+    const { stdout } = await diff('many/read', 'many/reworded', '--format', 'markdown')
+
+    expect(stdout).toMatch(/\| … \| \| \d+ more \|/)
+    expect(stdout.length).toBeLessThan(65_536)
+  })
+
+  test('says that nothing widens or breaks', async () => {
+    const { code, stdout } = await diff('base/agent.yaml', 'same/agent.yaml', '--format=markdown')
+
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/Nothing widens or breaks: 0 changes/)
+  })
+})
+
+interface Location {
+  readonly physicalLocation: {
+    readonly artifactLocation: { readonly uri: string }
+    readonly region?: { readonly startLine: number; readonly startColumn?: number }
+  }
+}
+
+interface Result {
+  readonly ruleId: string
+  readonly ruleIndex: number
+  readonly level: string
+  readonly message: { readonly text: string }
+  readonly locations: readonly Location[]
+  readonly relatedLocations?: readonly Location[]
+  readonly partialFingerprints: Readonly<Record<string, string>>
+}
+
+interface Log {
+  readonly $schema: string
+  readonly version: string
+  readonly runs: readonly {
+    readonly tool: {
+      readonly driver: {
+        readonly name: string
+        readonly rules: readonly {
+          readonly id: string
+          readonly shortDescription: { readonly text: string }
+        }[]
+      }
+    }
+    readonly results: readonly Result[]
+  }[]
+}
+
+const sarif = async (...words: string[]) => {
+  const { stdout } = await diff(...words, '--format', 'sarif')
+  return { stdout, log: JSON.parse(stdout) as Log }
+}
+
+describe('diff --format sarif', () => {
+  test('has what SARIF 2.1.0 and code scanning require', async () => {
+    const { log } = await sarif('base/agent.yaml', 'head/agent.yaml')
+
+    expect(log).toMatchObject({ $schema: expect.stringMatching(/sarif/), version: '2.1.0' })
+    const [run] = log.runs
+    expect(run?.tool.driver.name).toBe('drawbridge')
+    const rules = run?.tool.driver.rules ?? []
+    const ids = rules.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const { shortDescription } of rules) expect(shortDescription.text).not.toBe('')
+    expect(run?.results.length).toBeGreaterThan(2)
+    for (const result of run?.results ?? []) {
+      expect(ids[result.ruleIndex]).toBe(result.ruleId)
+      expect(['error', 'warning', 'note']).toContain(result.level)
+      expect(result.message.text).not.toBe('')
+      expect(Object.values(result.partialFingerprints)).toEqual([expect.any(String)])
+      for (const { physicalLocation } of result.locations)
+        expect(physicalLocation.artifactLocation.uri).toMatch(/^[\w%./-]+$/)
+    }
+  })
+
+  test('a widening change is an error at its line in the new state', async () => {
+    const { log } = await sarif('base/agent.yaml', 'head/agent.yaml')
+    const moved = log.runs[0]?.results.find(({ message }) => /moved from/.test(message.text))
+
+    expect(moved).toMatchObject({ ruleId: 'host_changed', level: 'error' })
+    const { artifactLocation, region } = moved?.locations[0]?.physicalLocation ?? {}
+    expect(artifactLocation?.uri).toBe('head/agent.yaml')
+    expect(region?.startLine).toBeGreaterThan(1)
+  })
+
+  test('a removal is at its place in the old state', async () => {
+    const { log } = await sarif('many/read', 'base/agent.yaml')
+    const removed = log.runs[0]?.results.find(({ ruleId }) => ruleId === 'capability_removed')
+
+    expect(removed).toMatchObject({
+      level: 'warning',
+      locations: [{ physicalLocation: { artifactLocation: { uri: 'many/read/tools/t0.ts' } } }],
+    })
+  })
+
+  test('a removal from a state outside of the repository points into the repository', async () => {
+    const { stdout } = await drawbridge(
+      ['diff', '../many/read', 'agent.yaml', '--format', 'sarif'],
+      { cwd: path.join(cwd, 'base') },
+    )
+    const log = JSON.parse(stdout) as Log
+    const removed = log.runs[0]?.results.find(({ ruleId }) => ruleId === 'capability_removed')
+
+    expect(removed?.locations[0]?.physicalLocation.artifactLocation.uri).toBe('agent.yaml')
+    expect(removed?.relatedLocations?.[0]?.physicalLocation.artifactLocation.uri).toMatch(
+      /^file:\/\/.*\/many\/read\/tools\/t0\.ts$/,
+    )
+  })
+
+  test('is the same every time, and has no results without changes', async () => {
+    const [first, second] = [
+      await sarif('base/agent.yaml', 'head/agent.yaml'),
+      await sarif('base/agent.yaml', 'head/agent.yaml'),
+    ]
+    expect(second.stdout).toBe(first.stdout)
+    expect((await sarif('base/agent.yaml', 'same/agent.yaml')).log.runs[0]?.results).toEqual([])
+  })
+})
+
+test.each([
+  ['--format xml', /--format must be one of text, json, markdown, sarif/],
+  ['--json --format sarif', /exclude each other/],
+])('`diff %s` exits with 2', async (flags, message) => {
+  const { code, stdout, stderr } = await diff(
+    'base/agent.yaml',
+    'same/agent.yaml',
+    ...flags.split(' '),
+  )
+
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(message)
+})
+
+test('the same files in another folder are no difference', async () => {
+  const { stdout } = await diff(path.join(cwd, 'base/agent.yaml'), 'same/agent.yaml', '--json')
+
+  expect(JSON.parse(stdout)).toEqual([])
+})
