@@ -51,6 +51,12 @@ export {
 } from './capability/rules.ts'
 export { SetupError } from './capability/setup-error.ts'
 export type { About, Change, Reading, Source } from './capability/source.ts'
+export type {
+  ItemRule,
+  Judgement,
+  SettingRule,
+  TrustSurface,
+} from './capability/trust-surface.ts'
 export { readContract } from './contracts/read-contract.ts'
 export type {
   ApprovalOptions,
@@ -98,6 +104,7 @@ export type {
   ExplainOptions,
   ListenOptions,
   ListOptions,
+  ProbeOptions,
   StdioOptions,
 } from './runtime/drawbridge-options.ts'
 export type {
@@ -113,13 +120,25 @@ export type {
   ManifestSourceOptions,
   SecretBinding,
 } from './runtime/open-manifest.ts'
+export type {
+  OpenApiSourceOptions,
+  SchemeSecret as OpenApiSecret,
+  Selector as OperationSelector,
+} from './runtime/open-openapi.ts'
 export type { PlacedSource } from './runtime/placed-source.ts'
 export type {
   RecordSourceOptions,
   RemoteRecords,
 } from './runtime/records/open-records.ts'
+export type { Categories } from './sources/definitions/categories.ts'
 export type { Completer } from './sources/definitions/completion.ts'
-export { type Definition, definitionSource } from './sources/definitions/definition-source.ts'
+export {
+  type Definition,
+  type DefinitionOptions,
+  definitionSource,
+  type ForeignTools,
+  type ModuleSupplier,
+} from './sources/definitions/definition-source.ts'
 export {
   definePrompt,
   type PromptArgument,
@@ -162,7 +181,7 @@ export type {
   ServeOptions,
 } from './sources/intents/intent-options.ts'
 export type { RoutingHook } from './sources/intents/router/hooks.ts'
-export type { LoadedModule } from './sources/loaded-module.ts'
+export type { LoadedModule, ModuleText } from './sources/loaded-module.ts'
 export { derive } from './sources/services/adapters/derive.ts'
 export {
   fromMachine,

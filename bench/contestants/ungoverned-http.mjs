@@ -55,6 +55,7 @@ const surface = new Surface({
   newId: randomUUID,
   requiresToken: false,
   subscriptions: new FairShares(subscriptionLimits),
+  schemas: 'portable',
 })
 const admission = new BodyAdmission(() => performance.now())
 const handler = createHandler({

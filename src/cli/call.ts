@@ -11,6 +11,7 @@ import { callArguments, jsonFlag, mountFlag } from './terminal/flags.ts'
 import { openBridge } from './terminal/open.ts'
 import {
   fail,
+  openInput,
   output,
   print,
   printExactly,
@@ -29,7 +30,7 @@ export const call = defineCommand({
   },
   async run({ args }) {
     const { what, name, json } = toCallWords(args._, 'call')
-    const input = parseInput(json === '-' ? await text(process.stdin) : json)
+    const input = parseInput(json === '-' ? await text(openInput()) : json)
     const { bridge } = await openBridge(what)
     try {
       const { mount, key: idempotencyKey } = args

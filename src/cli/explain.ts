@@ -5,9 +5,9 @@ import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Explanation } from '../runtime/drawbridge.ts'
 import { descriptions } from './descriptions.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
-import { callArguments, jsonFlag, mountFlag } from './terminal/flags.ts'
-import { openBridge } from './terminal/open.ts'
-import { fail, print, printJson } from './terminal/print.ts'
+import { callArguments, envOptionalFlag, jsonFlag, mountFlag } from './terminal/flags.ts'
+import { createUnset, openBridge, printUnset } from './terminal/open.ts'
+import { fail, openInput, print, printJson } from './terminal/print.ts'
 
 export const explain = defineCommand({
   meta: { name: 'explain', description: descriptions.explain },
@@ -24,10 +24,11 @@ export const explain = defineCommand({
     key: { type: 'string', description: 'idempotency key of the call' },
     mount: mountFlag,
     json: jsonFlag,
+    'env-optional': envOptionalFlag,
   },
   async run({ args }) {
     const { what, name, json } = toCallWords(args._, 'explain')
-    const input = parseInput(json === '-' ? await text(process.stdin) : json)
+    const input = parseInput(json === '-' ? await text(openInput()) : json)
     const caller: Caller =
       args.as === undefined
         ? localUser
@@ -35,12 +36,15 @@ export const explain = defineCommand({
             subject: args.as,
             scopes: new Set((args.scopes ?? '').split(',').filter((scope) => scope)),
           }
-    const { bridge } = await openBridge(what, { store: 'existing' })
+    const unset = createUnset(args['env-optional'])
+    const { bridge } = await openBridge(what, { store: 'existing', ...dropUndefined({ unset }) })
     try {
-      const explanations = await bridge.explain(name, input, {
+      printUnset(unset)
+      const found = await bridge.explain(name, input, {
         caller,
         ...dropUndefined({ mount: args.mount, idempotencyKey: args.key }),
       })
+      const explanations = unset?.maskJson(found) ?? found
       if (!explanations) return fail(`There is no tool ${name}. "drawbridge list" shows all tools.`)
       if (args.json) printJson(explanations.map(({ step, ...rest }) => ({ id: step, ...rest })))
       else for (const one of explanations) print(toLine(one))

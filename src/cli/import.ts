@@ -17,9 +17,17 @@ export const importDraft = defineCommand({
       required: true,
       description: `format of FILE: ${Object.keys(readers).join(', ')}`,
     },
-    file: { type: 'positional', required: true, description: 'an OpenAPI 3.0 or 3.1 document' },
+    file: {
+      type: 'positional',
+      required: true,
+      description: 'an OpenAPI 3.0, 3.1 or Swagger 2.0 document',
+    },
     out: { type: 'string', description: 'file to write (default: standard output)' },
     force: { type: 'boolean', description: 'replace an existing file' },
+    outputs: {
+      type: 'boolean',
+      description: 'copy the schemas of responses (default: while they are small)',
+    },
     json: jsonFlag,
   },
   async run({ args }) {
@@ -27,7 +35,10 @@ export const importDraft = defineCommand({
       throw new UsageError(
         `Unknown format "${args.format}". Available: ${Object.keys(readers).join(', ')}.`,
       )
-    const { manifest, reviews, yaml } = await readers[args.format](args.file)
+    const { manifest, reviews, yaml } = await readers[args.format](args.file, {
+      out: args.out,
+      outputs: args.outputs,
+    })
     if (args.out !== undefined) await write(args.out, yaml, args.force === true)
     if (args.json)
       printJson({

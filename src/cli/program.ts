@@ -1,9 +1,9 @@
 import { run } from './run.ts'
-import { output, reserveStdout, tolerateClosedPipes } from './terminal/print.ts'
+import { output, reserveStdio, tolerateClosedPipes } from './terminal/print.ts'
 
 /** Runs the command line of this process; resolves when the output is written. */
 export async function main(): Promise<number> {
-  reserveStdout()
+  reserveStdio()
   tolerateClosedPipes()
   const exitCode = await run(process.argv.slice(2))
   await new Promise<void>((resolve) => output.write('', () => resolve()))

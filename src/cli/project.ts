@@ -3,9 +3,12 @@ import canonicalize from 'canonicalize'
 import { defineCommand } from 'citty'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { findConfig } from '../runtime/config/find-config.ts'
+import { UnsetVariables } from '../runtime/config/unset-variables.ts'
 import { projectManifest, type Target } from '../runtime/project-manifest.ts'
 import { descriptions } from './descriptions.ts'
-import { printExactly, printMessage, toLine } from './terminal/print.ts'
+import { exitCodes } from './exit-codes.ts'
+import { envOptionalFlag } from './terminal/flags.ts'
+import { printExactly, printMessage, toLines } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const targets: readonly Target[] = ['mcp', 'server-json', 'a2a']
@@ -25,11 +28,14 @@ export const project = defineCommand({
       type: 'string',
       description: 'reverse DNS prefix of the name, such as com.acme; required for server-json',
     },
+    'env-optional': envOptionalFlag,
   },
   async run({ args }) {
     const target = targets.find((one) => one === args.to)
     if (!target) throw new UsageError(`--to must be one of ${targets.join(', ')}.`)
-    const { config, folder } = await findConfig(args.what, process.env)
+    const unset = args['env-optional'] ? new UnsetVariables() : undefined
+    const { config, folder } = await findConfig(args.what, process.env, unset)
+    for (const line of toLines(unset?.diagnostics ?? [])) printMessage(line)
     const manifests = config.sources.flatMap((source) => ('manifest' in source ? [source] : []))
     const [manifest, ...others] = manifests
     if (!manifest || others.length > 0)
@@ -48,9 +54,9 @@ export const project = defineCommand({
       all: args.all ?? manifest.all,
       ...dropUndefined({ namespace }),
     })
-    for (const diagnostic of diagnostics) printMessage(toLine(diagnostic))
-    if (!json) return 1
-    printExactly(canonicalize(json) ?? '')
-    return 0
+    for (const line of toLines(diagnostics)) printMessage(line)
+    if (json) printExactly(canonicalize(json) ?? '')
+    const isValid = json !== undefined && diagnostics.every(({ severity }) => severity !== 'error')
+    return isValid ? exitCodes.success : exitCodes.negativeResult
   },
 })

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
@@ -7,8 +6,7 @@ import { descriptions } from './descriptions.ts'
 import { exitCodes } from './exit-codes.ts'
 import { output, print, printExactly, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
-
-const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
+import { version } from './version.ts'
 
 /** Loaded lazily, so that each verb starts without loading the others. */
 const verbs = {

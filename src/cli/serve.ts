@@ -7,7 +7,7 @@ import { descriptions } from './descriptions.ts'
 import { whatArgument } from './terminal/flags.ts'
 import { createLogger } from './terminal/logger.ts'
 import { openBridge, toOpenOptions } from './terminal/open.ts'
-import { count, output, printMessage, toLine } from './terminal/print.ts'
+import { count, openInput, output, printMessage, toLines } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 export const serve = defineCommand({
@@ -47,7 +47,7 @@ export const serve = defineCommand({
       ...dropUndefined({ host: args.host }),
     })
     const { policy, http, sources } = configuration.config
-    for (const diagnostic of bridge.diagnostics) printMessage(toLine(diagnostic))
+    for (const line of toLines(bridge.diagnostics)) printMessage(line)
     if (policy.mode === 'observe')
       printMessage('policy.mode is observe: refusals and approvals are only recorded, not enforced')
     let stopWatching: (() => void) | undefined
@@ -68,6 +68,7 @@ export const serve = defineCommand({
     })
     if (args.stdio) {
       const connection = await bridge.stdio({
+        input: openInput(),
         output,
         graceMs,
         ...dropUndefined({ mount: args.mount }),

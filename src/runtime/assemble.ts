@@ -169,6 +169,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       newId: createNewId(clock.now),
       requiresToken: requiresToken(path),
       subscriptions,
+      schemas: config.mounts[path]?.schemas ?? 'portable',
     })
     return { catalog, surface, endpoint: new HttpEndpoint(surface, sessions) }
   }

@@ -1,7 +1,7 @@
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Snapshot } from '../catalog/snapshot.ts'
-import { matchesName, type PolicyRule } from '../governance/policy.ts'
+import { matchesName, type PolicyRule, toMatcher } from '../governance/policy.ts'
 import { findHidden } from '../json/hidden-characters.ts'
 import type { Config } from './config/config-shape.ts'
 import { findNearest } from './config/did-you-mean.ts'
@@ -22,6 +22,7 @@ export function diagnoseConfiguration(
   return [
     ...diagnoseTexts(options),
     ...diagnoseRules(rules, capabilities),
+    ...diagnoseBudgets(rules, capabilities),
     ...diagnoseApprovers(rules, capabilities, tokens),
   ]
 }
@@ -58,6 +59,30 @@ const diagnoseRules = (
       return reason === undefined ? [] : [warn('rule_unmatched', pointer, reason)]
     }),
   )
+
+/** A budget counts costs in its own unit only, so that it would limit nothing else without a word. */
+const diagnoseBudgets = (
+  rules: readonly PolicyRule[],
+  capabilities: readonly Capability[],
+): Diagnostic[] =>
+  rules.flatMap((rule, index) => {
+    const matches = toMatcher(rule)
+    const matching = capabilities.filter(matches)
+    return (rule.budgets ?? []).flatMap(({ unit }, position) => {
+      const uncounted = unit === 'calls' ? [] : matching.filter((one) => hasOtherCost(one, unit))
+      const [first, ...others] = uncounted
+      if (!first) return []
+      const rest = others.length === 0 ? '' : ` and ${others.length} more`
+      const message = `The budget in ${unit} does not limit ${first.name}${rest}: the cost is in ${first.rules.cost?.unit}, and no budget is. Add a budget in that unit, or give the cost in ${unit}.`
+      return [warn('cost_unbudgeted', `/policy/rules/${index}/budgets/${position}`, message)]
+    })
+  })
+
+const hasOtherCost = ({ rules: { cost, budgets } }: Capability, unit: string): boolean =>
+  cost !== undefined &&
+  cost.amount > 0 &&
+  cost.unit !== unit &&
+  budgets.every((budget) => budget.unit !== cost.unit)
 
 function findReason(
   pattern: string,

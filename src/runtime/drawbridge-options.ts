@@ -71,6 +71,14 @@ export interface CallOptions extends ExplainOptions {
   readonly signal?: AbortSignal
 }
 
+/** Options of `Drawbridge.probeUpstreams`. */
+export interface ProbeOptions {
+  /** Milliseconds that one server has to answer. Default: 10,000. */
+  readonly timeoutMs?: number
+  /** Called when a server is to be asked, and when it has answered or was not reached in time. */
+  readonly onProgress?: (done: number, total: number) => void
+}
+
 /** Options of `Drawbridge.listen`. */
 export interface ListenOptions {
   /** Address to listen on. Default: `http.host`, which is `127.0.0.1` by default. */

@@ -32,6 +32,7 @@ import type {
   ExplainOptions,
   ListenOptions,
   ListOptions,
+  ProbeOptions,
   StdioOptions,
 } from './drawbridge-options.ts'
 import { explainDestinations } from './explain-destinations.ts'
@@ -39,6 +40,7 @@ import type { ExecutionHistory, ResumeResult } from './intents/execution-history
 import { isIntents } from './intents/intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
 import type { OpenedSource, PlacedSource } from './placed-source.ts'
+import { probeUpstreams } from './probe-upstreams.ts'
 import { CredentialError } from './records/credential-error.ts'
 import { messageContainsOwnerToken, toLocalCaller } from './records/local-credentials.ts'
 import { diagnoseCheckpoints } from './store/audit-checkpoints.ts'
@@ -121,12 +123,22 @@ export class Drawbridge {
       ),
       ...diagnoseCheckpoints(config.audit.checkpoints, upstreamHost.egress),
       ...snapshots.flatMap(({ diagnostics }) => diagnostics),
+      ...this.#parts.mounts.surfaces.flatMap(({ diagnostics }) => diagnostics),
     ])
   }
 
   /** Connects to the configured NATS servers now, and returns a diagnostic for each that cannot be reached. */
   async probe(): Promise<readonly Diagnostic[]> {
     return this.#redact(await this.#parts.routing.probe())
+  }
+
+  /**
+   * Asks the servers behind the sources whether what is declared is there, without running anything, and
+   * returns a diagnostic for each that is unreachable, refuses its credentials, or offers something else.
+   */
+  async probeUpstreams(options: ProbeOptions = {}): Promise<readonly Diagnostic[]> {
+    await this.ready
+    return this.#redact(await probeUpstreams(this.#upstreamSources, options))
   }
 
   /** All entries of the audit, oldest first. */
@@ -379,7 +391,11 @@ export class Drawbridge {
   }
 
   #redact(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
-    return diagnostics.map((one) => ({ ...one, message: this.#parts.redact(one.message) }))
+    return diagnostics.map((one) => ({
+      ...one,
+      message: this.#parts.redact(one.message),
+      ...dropUndefined({ alike: one.alike && this.#parts.redact(one.alike) }),
+    }))
   }
 }
 

@@ -42,6 +42,10 @@ export class Mounts {
     return new Map([...this.#mounts].map(([path, { catalog }]) => [path, catalog.snapshot]))
   }
 
+  get surfaces(): readonly Surface[] {
+    return [...this.#mounts.values()].map(({ surface }) => surface)
+  }
+
   /** The only mount that offers anything, or `/mcp` when there are several or none. */
   get defaultPath(): string {
     let found: string | undefined

@@ -5,6 +5,7 @@ import { Egress } from '../upstream/egress/egress.ts'
 import type { HttpOptions, PolicyOptions } from './config/config-options.ts'
 import { type Configuration, findConfig, toStore } from './config/find-config.ts'
 import { toAuditOptions } from './config/to-settings.ts'
+import type { UnsetVariables } from './config/unset-variables.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 import { type Library, ModuleLoader } from './modules/load-modules.ts'
@@ -25,6 +26,8 @@ export interface OpenOptions
   readonly host?: string
   /** Catches errors that modules leave behind when they are loaded. */
   readonly strayErrors?: StrayErrors
+  /** Environment variables need not be set: those that are not are collected here. */
+  readonly unset?: UnsetVariables
 }
 
 export interface OpenedDrawbridge {
@@ -37,7 +40,7 @@ export async function openDrawbridge(
   what: string,
   options: OpenOptions,
 ): Promise<OpenedDrawbridge> {
-  const { library, environment, store, fresh, host, strayErrors, ...listeners } = options
+  const { library, environment, store, fresh, host, strayErrors, unset, ...listeners } = options
   const { configuration, sources, files, since } = await loadConfig(what, options)
   const { config, secrets } = configuration
   const storeFile = toStore(configuration)
@@ -55,7 +58,8 @@ export async function openDrawbridge(
     sources,
     mounts: config.mounts,
     policy: config.policy as PolicyOptions,
-    audit: toAuditOptions(configuration),
+    // Nothing may be sent to a placeholder.
+    audit: unset?.areIn(config.audit) ? {} : toAuditOptions(configuration),
     http: { ...config.http, ...dropUndefined({ host }) } as HttpOptions,
     secrets: [...secrets, ...config.sources.flatMap(literalTokens), ...findSecrets(environment)],
   })
@@ -70,10 +74,10 @@ const literalTokens = (source: Configuration['config']['sources'][number]): stri
 /** Reads the configuration and opens its sources, without changing a running Drawbridge. */
 export async function loadConfig(
   what: string,
-  { library, environment, fresh = false, strayErrors }: LoadOptions,
+  { library, environment, fresh = false, strayErrors, unset }: LoadOptions,
 ): Promise<LoadedConfig> {
   const since = Date.now()
-  const configuration = await findConfig(what, environment)
+  const configuration = await findConfig(what, environment, unset)
   const { config, folder, file } = configuration
   const loader = new ModuleLoader({ folder, library, fresh, strayErrors })
   const sources = await openSources(config.sources, {
@@ -81,13 +85,14 @@ export async function loadConfig(
     folder,
     environment,
     egress: new Egress(config.policy.egress),
+    ...dropUndefined({ unset }),
   })
   for (const { gate, isExclusive } of sources)
     if (isExclusive) refuseOwnerCredentials(gate, environment, config)
   return { configuration, sources, since, files: async () => [file, ...(await loader.files())] }
 }
 
-type LoadOptions = Pick<OpenOptions, 'library' | 'environment' | 'fresh' | 'strayErrors'>
+type LoadOptions = Pick<OpenOptions, 'library' | 'environment' | 'fresh' | 'strayErrors' | 'unset'>
 
 export interface LoadedConfig {
   readonly configuration: Configuration

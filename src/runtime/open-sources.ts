@@ -3,11 +3,13 @@ import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { definitionSource } from '../sources/definitions/definition-source.ts'
+import { hasDefinitions } from '../sources/definitions/find-tools.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
 import { isServiceModule } from '../sources/services/is-service-module.ts'
 import type { ServiceOptions } from '../sources/services/options.ts'
 import type { Egress } from '../upstream/egress/egress.ts'
 import type { SourceConfig } from './config/config-shape.ts'
+import type { UnsetVariables } from './config/unset-variables.ts'
 import type { ModuleLoader } from './modules/load-modules.ts'
 import { withCode } from './modules/with-code.ts'
 import type { OpenedSource } from './placed-source.ts'
@@ -38,6 +40,8 @@ export interface SourceContext {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Decides the connections of sources that connect while they are opened. */
   readonly egress: Egress
+  /** Collects variables that need not be set. */
+  readonly unset?: UnsetVariables
 }
 
 type RecordsConfig = Extract<SourceConfig, { records: unknown }>
@@ -51,25 +55,34 @@ async function openRecordsConfig(location: RecordsConfig['records'], context: So
   }
   const isLiteral = !Object.values(context.environment).includes(location.token)
   const { openRemoteRecords } = await import('./records/open-remote-records.ts')
-  return openRemoteRecords(location, isLiteral, context.egress)
+  const isContacted = !context.unset?.areIn(location)
+  return openRemoteRecords(location, {
+    isLiteral: isLiteral && isContacted,
+    isContacted,
+    egress: context.egress,
+  })
 }
 
 async function openSource(config: OtherSource, context: SourceContext): Promise<Source> {
-  const { loader, folder } = context
+  const { loader, folder, unset } = context
   if ('manifest' in config) {
     const { openManifest } = await import('./open-manifest.ts')
     return openManifest(config, context)
   }
-  if ('definitions' in config) return openDefinitions(config.definitions, loader, folder)
+  if ('openapi' in config) {
+    const { openOpenApi } = await import('./open-openapi.ts')
+    return openOpenApi(config, context)
+  }
+  if ('definitions' in config) return openDefinitions(config, loader, folder)
   if ('module' in config) {
     const modules = await loader.loadAll([config.module], folder)
-    if (!modules.some(({ exports }) => isServiceModule(exports)))
+    if (!modules.some(({ exports }) => isService(exports)))
       return definitionSource(async () => modules, config.module)
     return openService({ ...config, service: config.module }, modules)
   }
   if ('intents' in config) {
     const { openIntents } = await import('./intents/open-intents.ts')
-    return openIntents(config.intents, loader, folder)
+    return openIntents(config.intents, { loader, folder, ...dropUndefined({ unset }) })
   }
   if ('service' in config)
     return openService(config, await loader.loadAll([config.service], folder))
@@ -80,9 +93,18 @@ async function openSource(config: OtherSource, context: SourceContext): Promise<
   })
 }
 
-function openDefinitions(paths: string | string[], loader: ModuleLoader, folder: string): Source {
-  const patterns = [paths].flat()
-  return definitionSource(() => loader.loadAll(patterns, folder), patterns.join(', '))
+/** A default function creates a service, unless tools are exported beside it: then it is a helper. */
+const isService = (exports: LoadedModule['exports']): boolean =>
+  isServiceModule(exports) && (typeof exports.default === 'object' || !hasDefinitions(exports))
+
+function openDefinitions(
+  { definitions, categories }: Extract<SourceConfig, { definitions: unknown }>,
+  loader: ModuleLoader,
+  folder: string,
+): Source {
+  const patterns = [definitions].flat()
+  const id = patterns.join(', ')
+  return definitionSource(() => loader.loadAll(patterns, folder), { id, categories })
 }
 
 const openService = (

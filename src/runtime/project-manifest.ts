@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
@@ -13,9 +12,12 @@ import { findDroppedFields } from '../sources/manifest/dropped-fields.ts'
 import { toAgentCard } from '../sources/manifest/export/to-agent-card.ts'
 import { toServerJson } from '../sources/manifest/export/to-server-json.ts'
 import { readManifest, type ValidManifest } from '../sources/manifest/reading/read-manifest.ts'
+import { toUnreadable } from '../sources/manifest/reading/to-unreadable.ts'
 import { toInputSchema, toOutputSchema } from '../sources/manifest/schemas/to-schema.ts'
+import { toServable } from '../sources/manifest/servable.ts'
 import { findAgentInterface, toCapability } from '../sources/manifest/to-capability.ts'
-import { toExtension } from '../sources/manifest/to-extension.ts'
+import { toExtension, toNamedExtensions } from '../sources/manifest/to-extension.ts'
+import { readTextFile } from './read-text-file.ts'
 
 export interface ProjectOptions {
   readonly file: string
@@ -29,7 +31,10 @@ export interface ProjectOptions {
 export type Target = 'mcp' | 'server-json' | 'a2a'
 
 export interface ManifestProjection {
-  /** Absent when the manifest is invalid or cannot be exported to this target. */
+  /**
+   * Without the capabilities that have errors. Absent when none is left, when another part has an error, or
+   * when the manifest cannot be exported to this target.
+   */
   readonly json?: JsonObject
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -39,44 +44,52 @@ export async function projectManifest(
   target: Target,
   { file, extensions, strict, all, namespace }: ProjectOptions,
 ): Promise<ManifestProjection> {
-  const text = await readFile(file, 'utf8')
   const source = path.basename(file)
-  const { manifest, diagnostics, positionOf } = readManifest(text, {
-    source,
-    file,
-    extensions,
-    strict,
-  })
-  const invalid = diagnostics.some(({ severity }) => severity === 'error')
-  if (!manifest || invalid) return { diagnostics }
+  const text = await readTextFile(file).catch((error: Error) => error)
+  if (text instanceof Error) return { diagnostics: [toUnreadable(text, { source, file })] }
+  const reading = readManifest(text, { source, file, extensions, strict })
+  const { diagnostics } = reading
+  const manifest = reading.manifest && toValidPart(reading.manifest, diagnostics)
+  if (!manifest) return { diagnostics }
+  const locate = (pointer: string) => reading.positionOf(pointer.slice(1).split('/'))
   if (target === 'mcp') return { json: toDeclarations(manifest, diagnostics, all), diagnostics }
   const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`
   const exported =
     target === 'a2a'
       ? toAgentCard(manifest)
       : toServerJson(manifest, { namespace: namespace ?? 'local', digest })
-  if (isFault(exported))
-    return {
-      diagnostics: [
-        ...diagnostics,
-        {
-          code: 'export_impossible',
-          severity: 'error',
-          message: exported.fault,
-          source,
-          pointer: '/interfaces',
-        },
-      ],
-    }
+  if (isFault(exported)) {
+    const pointer = '/interfaces'
+    const problem = {
+      code: 'export_impossible',
+      severity: 'error',
+      message: exported.fault,
+    } as const
+    return { diagnostics: [...diagnostics, { ...problem, source, pointer, at: locate(pointer) }] }
+  }
   const warnings = exported.warnings.map(({ path: pointer, message }) => ({
     code: 'export_inexact',
     severity: 'warning' as const,
     message,
     source,
     pointer,
-    at: positionOf(pointer.slice(1).split('/')),
+    at: locate(pointer),
   }))
   return { json: exported.json, diagnostics: [...diagnostics, ...warnings] }
+}
+
+/** The manifest without its invalid capabilities; `undefined` if none is left, or if another part is invalid. */
+function toValidPart(
+  manifest: ValidManifest,
+  diagnostics: readonly Diagnostic[],
+): ValidManifest | undefined {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error')
+  if (errors.length === 0) return manifest
+  const isOfCapability = ({ pointer }: Diagnostic) => /^\/capabilities\/\d/.test(pointer)
+  // A file with a secret in it is not published in part either.
+  if (errors.some((one) => one.code === 'secret_inside' || !isOfCapability(one))) return undefined
+  const { capabilities } = toServable(manifest, diagnostics)
+  return capabilities.length === 0 ? undefined : { ...manifest, capabilities }
 }
 
 function toDeclarations(
@@ -84,7 +97,7 @@ function toDeclarations(
   diagnostics: readonly Diagnostic[],
   all: boolean,
 ): JsonObject {
-  const { identity, interfaces, composition } = manifest
+  const { identity, interfaces } = manifest
   const offered = manifest.capabilities.filter(({ protocols }) => all || protocols.includes('MCP'))
   const dropped = findDroppedFields(manifest, new Set(offered.map(({ index }) => index)))
   const warnings = [
@@ -105,7 +118,7 @@ function toDeclarations(
         .map((capability) => toDeclaredTool(manifest, capability))
         .sort((a, b) => byCodeUnit(a.name, b.name)),
       extensions: {
-        ...(composition && { 'agenthub.composition': composition }),
+        ...toNamedExtensions(manifest),
         [manifestExtension]: toExtension(manifest),
       },
       warnings: warnings.sort((a, b) => byCodeUnit(a.path, b.path) || byCodeUnit(a.code, b.code)),
@@ -127,7 +140,10 @@ function toDeclaredTool(
     output: { schema: toOutputSchema(output_schema), parse: neverCalled },
     invoke: neverCalled,
   }
-  return { ...toTool({ capability: declared, fingerprint: toFingerprint(declared) }), inputSchema }
+  return {
+    ...toTool({ capability: declared, fingerprint: toFingerprint(declared) }, 'full'),
+    inputSchema,
+  }
 }
 
 function neverCalled(): never {

@@ -31,3 +31,8 @@ export const storeFlag = {
   default: './personal.db',
   description: 'the records store',
 } as const
+
+export const envOptionalFlag = {
+  type: 'boolean',
+  description: 'environment variables of the configuration need not be set, as in CI',
+} as const

@@ -1,4 +1,6 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
+import { UnsetVariables } from '../../runtime/config/unset-variables.ts'
 import { StrayErrors } from '../../runtime/modules/stray-errors.ts'
 import {
   type OpenedDrawbridge,
@@ -7,7 +9,7 @@ import {
 } from '../../runtime/open-drawbridge.ts'
 import { logErrors } from './log-errors.ts'
 import { createLogger, type Logger } from './logger.ts'
-import { printMessage, toLine } from './print.ts'
+import { printMessage, toLines } from './print.ts'
 
 export interface OpenFlags {
   readonly log?: Logger
@@ -15,6 +17,7 @@ export interface OpenFlags {
   readonly host?: string
   readonly store?: OpenOptions['store']
   readonly strayErrors?: StrayErrors
+  readonly unset?: UnsetVariables
 }
 
 export function toOpenOptions(flags: OpenFlags): OpenOptions {
@@ -38,8 +41,8 @@ export async function openBridge(what: string, flags: OpenFlags = {}): Promise<O
   const strayErrors = flags.strayErrors ?? new StrayErrors()
   const opened = await openDrawbridge(what, toOpenOptions({ ...flags, log, strayErrors }))
   const { bridge } = opened
-  for (const one of strayErrors.toDiagnostics((thrown) => bridge.describe(thrown)))
-    printMessage(toLine(one))
+  const diagnostics = strayErrors.toDiagnostics((thrown) => bridge.describe(thrown))
+  for (const line of toLines(diagnostics)) printMessage(line)
   strayErrors.reportTo(({ thrown, event }) =>
     log.error({ cause: bridge.describe(thrown) }, `${event} outside of any call`),
   )
@@ -47,13 +50,26 @@ export async function openBridge(what: string, flags: OpenFlags = {}): Promise<O
 }
 
 /** Opens a configuration to inspect it: creates no store file. */
-export const openWithoutStore = (what: string): Promise<OpenedDrawbridge> =>
-  openBridge(what, { store: 'none' })
+export const openWithoutStore = (what: string, unset?: UnsetVariables): Promise<OpenedDrawbridge> =>
+  openBridge(what, { store: 'none', ...dropUndefined({ unset }) })
+
+/** Collects variables that are not set, with `--env-optional`; without, they are errors. */
+export const createUnset = (envOptional: boolean | undefined): UnsetVariables | undefined =>
+  envOptional ? new UnsetVariables() : undefined
+
+/** Says which variables are not set. */
+export function printUnset(unset: UnsetVariables | undefined): void {
+  for (const line of toLines(unset?.diagnostics ?? [])) printMessage(line)
+}
 
 /** As `openWithoutStore`, with the diagnostics of the modules that were loaded. */
-export async function openToCheck(what: string): Promise<CheckedDrawbridge> {
+export async function openToCheck(
+  what: string,
+  unset?: UnsetVariables,
+): Promise<CheckedDrawbridge> {
   const strayErrors = new StrayErrors()
-  const opened = await openDrawbridge(what, toOpenOptions({ store: 'none', strayErrors }))
+  const flags = { store: 'none', strayErrors, ...dropUndefined({ unset }) } as const
+  const opened = await openDrawbridge(what, toOpenOptions(flags))
   await strayErrors.settle()
   const describe = (thrown: unknown) => opened.bridge.describe(thrown)
   return { ...opened, diagnostics: strayErrors.toDiagnostics(describe) }

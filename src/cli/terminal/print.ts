@@ -1,16 +1,28 @@
-import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { Readable } from 'node:stream'
+import { type Diagnostic, groupAlike } from '../../capability/diagnostic.ts'
 import { escapeHidden, escapeHiddenAsJson } from '../../json/hidden-characters.ts'
 import { exitCodes } from '../exit-codes.ts'
 
 /** The real standard output: for results, or for the protocol. */
 export const output = process.stdout
 
+const emptyInput = Readable.from([])
+let openReserved: (() => NodeJS.ReadStream) | undefined
+
+/** The real standard input. Opened when it is needed: most verbs read nothing. */
+export const openInput = (): Readable =>
+  (process.stdin as Readable) === emptyInput && openReserved ? openReserved() : process.stdin
+
 /**
  * Sends everything else that writes to standard output to standard error: a stray `console.log` in a tool
- * would corrupt results and protocol messages.
+ * would corrupt results and protocol messages. Modules get an empty standard input: an MCP server that
+ * connects itself while it is loaded would take the calls of the client, past all rules.
  */
-export function reserveStdout(): void {
+export function reserveStdio(): void {
   Object.defineProperty(process, 'stdout', { value: process.stderr })
+  const real = Object.getOwnPropertyDescriptor(process, 'stdin')
+  openReserved = () => real?.get?.call(process) ?? real?.value
+  Object.defineProperty(process, 'stdin', { value: emptyInput, configurable: true })
   for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
     console[method] = console.error
 }
@@ -58,6 +70,14 @@ export function fail(message: string): number {
   printMessage(message)
   return exitCodes.negativeResult
 }
+
+/** The lines of many diagnostics: those that say the same about one file are one line with a count. */
+export const toLines = (diagnostics: readonly Diagnostic[]): readonly string[] =>
+  groupAlike(diagnostics).map(({ first, count }) =>
+    count === 1
+      ? toLine(first)
+      : `${toLine(first)} (and ${count - 1} more like it: "drawbridge check --json" lists all)`,
+  )
 
 export const toLine = ({ severity, code, source, pointer, at, message }: Diagnostic): string =>
   `${severity.padEnd(7)} ${at ?? `${source}${pointer === '' ? '' : `#${pointer}`}`} ${code}: ${message}`

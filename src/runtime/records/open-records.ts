@@ -130,7 +130,7 @@ export function recordSource(
   { mount = '/mcp' }: RecordSourceOptions = {},
 ): PlacedSource | Promise<PlacedSource> {
   if (typeof store === 'string') return { ...openRecords(store), mount }
-  return openRemoteRecords(store, false).then((remote) => ({ ...remote, mount }))
+  return openRemoteRecords(store).then((remote) => ({ ...remote, mount }))
 }
 
 /** Options of `recordSource`. */

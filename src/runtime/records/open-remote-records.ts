@@ -22,11 +22,18 @@ export interface OpenedRemote {
   readonly isExclusive: true
 }
 
+export interface OpenRemoteOptions {
+  /** The token is written in the configuration. */
+  readonly isLiteral?: boolean
+  readonly egress?: Egress
+  /** `false` to inspect a configuration without its token: then nothing is checked. */
+  readonly isContacted?: boolean
+}
+
 /** A source over a remote records server. Its token is checked before anything is served. */
 export async function openRemoteRecords(
   { server, token }: RemoteRecords,
-  isLiteral: boolean,
-  egress: Egress = defaultEgress,
+  { isLiteral = false, egress = defaultEgress, isContacted = true }: OpenRemoteOptions = {},
 ): Promise<OpenedRemote> {
   const source = remoteSource({
     id: server,
@@ -34,7 +41,7 @@ export async function openRemoteRecords(
     diagnostics: isLiteral ? [toLiteralSecret(server)] : [],
     steadyNow: () => performance.now(),
   })
-  const scopes = await source.scopes()
+  const scopes = isContacted ? await source.scopes() : []
   if (isFailed(scopes)) refuseInvalidToken(server, scopes.failure)
   return { source, instructions, isExclusive: true }
 }
