@@ -76,8 +76,8 @@ async function serveOurs(bridge: Drawbridge): Promise<ComparedServer> {
 
 async function openSdk(what: string): Promise<ComparedServer> {
   const { configuration, sources } = await loadConfig(what, openOptions)
-  const { name = '', version = '', policy } = configuration.config
-  return serveSdk({ name, version, policy: policy as PolicyOptions, sources })
+  const { name = '', version = '', mounts, policy } = configuration.config
+  return serveSdk({ name, version, mounts, policy: policy as PolicyOptions, sources })
 }
 
 /** The same parts, with the SDK in the place of our protocol engine. */
