@@ -94,9 +94,10 @@ test('--watch does not accept a version that leaves an error behind, and serves 
     path.join(folder, 'tools/ping.ts'),
     `${aToolModule({ name: 'ping', description: 'Version 2.' })}\nvoid Promise.reject(new Error("no"))\n`,
   )
-  await eventually(() => expect(server.stderr()).toContain('Not reloaded'))
-
-  expect(server.stderr()).toMatch(/ping\.ts leaves an error behind/)
+  // The watcher may also read the file while it is being written, and then says that it is empty.
+  await eventually(() =>
+    expect(server.stderr()).toMatch(/ping\.ts leaves an error behind[\s\S]*Not reloaded/),
+  )
   expect(await list()).toBe('Version 1.')
 
   await put(
