@@ -1,10 +1,10 @@
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
+import { findNearest } from '../capability/find-nearest.ts'
 import type { Snapshot } from '../catalog/snapshot.ts'
 import { matchesName, type PolicyRule, toMatcher } from '../governance/policy.ts'
 import { findHidden } from '../json/hidden-characters.ts'
 import type { Config } from './config/config-shape.ts'
-import { findNearest } from './config/did-you-mean.ts'
 import { diagnoseApprovers } from './diagnose-approvers.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 

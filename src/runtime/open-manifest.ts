@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { checkOptionNames } from '../capability/check-option-names.ts'
 import type { Source } from '../capability/source.ts'
 import { diffSchemas } from '../catalog/diff/diff-schemas.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
@@ -65,8 +66,9 @@ export interface ManifestSourceOptions {
  * const bridge = createDrawbridge({ sources: [orders] })
  * ```
  */
-export const manifestSource = (file: string, options: ManifestSourceOptions = {}): Source =>
-  toSource({
+export function manifestSource(file: string, options: ManifestSourceOptions = {}): Source {
+  checkOptionNames(options, optionNames)
+  return toSource({
     id: options.id ?? path.basename(file),
     file,
     text: () => readTextFile(file),
@@ -87,6 +89,20 @@ export const manifestSource = (file: string, options: ManifestSourceOptions = {}
     readDocument: toDocumentReader(file, () => {}),
     steadyNow,
   })
+}
+
+const optionNames = {
+  id: true,
+  handlers: true,
+  extensions: true,
+  strict: true,
+  all: true,
+  compose: true,
+  schemas: true,
+  resolveSecret: true,
+  secrets: true,
+  probes: true,
+} satisfies Record<keyof ManifestSourceOptions, true>
 
 const steadyNow = () => performance.now()
 

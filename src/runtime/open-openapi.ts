@@ -1,4 +1,6 @@
 import path from 'node:path'
+import type { z } from 'zod'
+import { checkOptionNames } from '../capability/check-option-names.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Effects } from '../capability/effects.ts'
 import type { Source } from '../capability/source.ts'
@@ -8,7 +10,8 @@ import { openApiSourceFrom } from '../sources/openapi/openapi-source.ts'
 import type { Selector } from '../sources/openapi/select-operations.ts'
 import type { GuardedFetch } from '../upstream/egress/guarded-fetch.ts'
 import { fetchPinned } from '../upstream/http/fetch-pinned.ts'
-import type { SourceConfig } from './config/config-shape.ts'
+import { toOptionsError } from './config/check-options.ts'
+import { openApiOptionsShape, type SourceConfig } from './config/config-shape.ts'
 import type { SourceContext } from './open-sources.ts'
 import { type OnFile, readBounded, readOpenApiFile } from './read-openapi-text.ts'
 
@@ -20,10 +23,10 @@ export interface OpenApiSourceOptions {
   readonly id?: string
   /** Hash of a document at a URL (`sha256:…`); required there. */
   readonly digest?: string
-  /** Operations to serve. Default: all. */
-  readonly include?: readonly Selector[]
+  /** Operations to serve; a text is a pattern for their ids. Default: all. */
+  readonly include?: readonly (Selector | string)[]
   /** Operations not to serve. Default: none. */
-  readonly exclude?: readonly Selector[]
+  readonly exclude?: readonly (Selector | string)[]
   /** Path of an OpenAPI Overlay, applied to the document. Default: none. */
   readonly overlay?: string
   /** Base URL of the API. Default: the first server of the document. */
@@ -53,10 +56,15 @@ export interface OpenApiSourceOptions {
  * const bridge = createDrawbridge({ sources: [pets] })
  * ```
  */
-export const openApiSource = (location: string, options: OpenApiSourceOptions = {}): Source =>
-  toSource(location, options, { folder: process.cwd(), onFile: () => {}, diagnostics: [] })
+export function openApiSource(location: string, options: OpenApiSourceOptions = {}): Source {
+  checkOptionNames(options, openApiOptionsShape.shape)
+  const { data, error } = openApiOptionsShape.safeParse(options)
+  if (error) throw toOptionsError(error.issues)
+  return toSource(location, data, { folder: process.cwd(), onFile: () => {}, diagnostics: [] })
+}
 
 type OpenApiConfig = Extract<SourceConfig, { openapi: string }>
+type Options = z.output<typeof openApiOptionsShape>
 
 export function openOpenApi(
   { openapi: location, mount: _mount, prefix: _prefix, ...options }: OpenApiConfig,
@@ -64,7 +72,7 @@ export function openOpenApi(
 ): Source {
   // Placeholders of unset variables are not in the environment either.
   const secrets = Object.entries(options.secrets).filter(([, secret]) => !unset?.areIn(secret))
-  return toSource(location, options as OpenApiSourceOptions, {
+  return toSource(location, options, {
     folder,
     onFile: (file) => loader.watchFile(file),
     diagnostics: findLiteralSecrets(location, Object.fromEntries(secrets), environment),
@@ -79,22 +87,16 @@ interface ReadContext {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-function toSource(location: string, options: OpenApiSourceOptions, context: ReadContext): Source {
-  const { id = location, include = [], exclude = [], effects = {}, secrets = {} } = options
+function toSource(location: string, options: Options, context: ReadContext): Source {
+  const { digest, overlay, id = location, ...others } = options
   return openApiSourceFrom({
+    ...others,
     id,
-    include,
-    exclude,
-    effects,
-    secrets,
-    outputs: options.outputs ?? false,
-    server: options.server,
-    variables: options.variables,
     diagnostics: context.diagnostics,
     steadyNow: () => performance.now(),
     read: async (fetch) => ({
-      ...(await readLocation(location, options.digest, fetch, context)),
-      overlay: await readOverlayText(options.overlay, context),
+      ...(await readLocation(location, digest, fetch, context)),
+      overlay: await readOverlayText(overlay, context),
     }),
   })
 }

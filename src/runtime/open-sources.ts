@@ -75,10 +75,11 @@ async function openSource(config: OtherSource, context: SourceContext): Promise<
   }
   if ('definitions' in config) return openDefinitions(config, loader, folder)
   if ('module' in config) {
-    const modules = await loader.loadAll([config.module], folder)
+    const { module: file, ...placement } = config
+    const modules = await loader.loadAll([file], folder)
     if (!modules.some(({ exports }) => isService(exports)))
-      return definitionSource(async () => modules, config.module)
-    return openService({ ...config, service: config.module }, modules)
+      return definitionSource(async () => modules, file)
+    return openService({ ...placement, service: file }, modules)
   }
   if ('intents' in config) {
     const { openIntents } = await import('./intents/open-intents.ts')

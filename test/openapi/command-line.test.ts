@@ -114,6 +114,7 @@ describe('a drawbridge.yaml with an openapi source', () => {
     ['a selector of nothing', 'include: [{}]', /tag, path, operation or method/],
     ['a digest that is none', 'digest: abc', /sha256/],
     ['an effect that is none', 'effects: { a: { reads: true } }', /reads/],
+    ['a key of another kind of source', 'probes: {}', /unknown key "probes" at \/sources\/0\.\n/],
   ])('with %s is a usage error with its line', async (_, line, message) => {
     const { run } = await aConfiguredApi(`    ${line}`)
 
@@ -122,6 +123,23 @@ describe('a drawbridge.yaml with an openapi source', () => {
     expect(code).toBe(2)
     expect(stderr).toMatch(message)
     expect(stderr).toMatch(/drawbridge\.yaml:\d+/)
+  })
+
+  test.each([
+    [
+      '{ host: a.example, clientId: a, clientSecret: b, tokenHost: b.example, tokenAuth: post }',
+      /secrets\/x\/tokenAuth: .*"basic"\|"body"\s*$/,
+    ],
+    ['{ host: a.example, client_id: a, client_secret: b }', /"client_secret".*"clientSecret"/],
+    ['just-the-value', /secrets\/x: must be \{ host, value \}/],
+    ['{ host: a.example, token: b }', /secrets\/x: must be \{ host, value \}/],
+  ])('with the secret %s says what is wrong', async (secret, message) => {
+    const { run } = await aConfiguredApi(`      x: ${secret}`)
+
+    const { code, stderr } = await run('check')
+
+    expect(code).toBe(2)
+    expect(stderr).toMatch(message)
   })
 
   test('warns of a secret that is written in the file', async () => {

@@ -1,11 +1,12 @@
+import type { z } from 'zod'
+import { checkOptionNames } from '../../capability/check-option-names.ts'
 import { SetupError } from '../../capability/setup-error.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { DrawbridgeOptions } from '../drawbridge-options.ts'
 import type { PolicyOptions } from './config-options.ts'
 import { type Config, configShape } from './config-shape.ts'
-import { findNearest } from './did-you-mean.ts'
 
-const optionNames = Object.keys({
+const optionNames = {
   name: true,
   version: true,
   description: true,
@@ -21,20 +22,11 @@ const optionNames = Object.keys({
   onOperatorFailure: true,
   onError: true,
   onOperationalError: true,
-} satisfies Record<keyof DrawbridgeOptions, true>)
+} satisfies Record<keyof DrawbridgeOptions, true>
 
-/**
- * Validates the options of a program and returns those that have defaults. In JavaScript no compiler finds
- * a misspelt `policy`, and a server without it would run unprotected.
- */
+/** Validates the options of a program and returns those that have defaults. */
 export function checkOptions(options: DrawbridgeOptions): Config {
-  for (const name of Object.keys(options))
-    if (!optionNames.includes(name)) {
-      const nearest = findNearest(name, optionNames)
-      throw new SetupError(
-        `Unknown option "${name}".${nearest === undefined ? '' : ` Did you mean "${nearest}"?`}`,
-      )
-    }
+  checkOptionNames(options, optionNames)
   if (!Array.isArray(options.sources))
     throw new SetupError('The option "sources" must be an array.')
   options.sources.forEach(checkSource)
@@ -46,11 +38,13 @@ export const checkPolicy = (policy: PolicyOptions): Config['policy'] => parse({ 
 
 function parse(options: unknown): Config {
   const { data, error } = configShape.safeParse(options)
-  if (error) {
-    const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
-    throw new SetupError(`Invalid options: ${problems.join('; ')}`)
-  }
+  if (error) throw toOptionsError(error.issues)
   return data
+}
+
+export function toOptionsError(issues: readonly z.core.$ZodIssue[]): SetupError {
+  const problems = issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  return new SetupError(`Invalid options: ${problems.join('; ')}`)
 }
 
 function checkSource(item: unknown, index: number): void {

@@ -61,17 +61,24 @@ const host = z
 const secretBinding = z.strictObject({ id: z.string().min(2), host })
 
 /** An API key or token; a user and password; or OAuth 2 client credentials. */
-const schemeSecret = z.union([
-  z.strictObject({ host, value: z.string() }),
-  z.strictObject({ host, user: z.string(), password: z.string() }),
-  z.strictObject({
-    host,
-    clientId: z.string(),
-    clientSecret: z.string(),
-    tokenHost: host.optional(),
-    tokenAuth: z.enum(['basic', 'body']).optional(),
-  }),
-])
+const toSchemeSecret = <Value extends z.ZodType>(text: z.ZodType<string>, value: Value) =>
+  z.union(
+    [
+      z.strictObject({ host, value }),
+      z.strictObject({ host, user: text, password: text }),
+      z.strictObject({
+        host,
+        clientId: text,
+        clientSecret: text,
+        tokenHost: host.optional(),
+        tokenAuth: z.enum(['basic', 'body']).optional(),
+      }),
+    ],
+    {
+      error:
+        'must be { host, value }, { host, user, password }, or { host, clientId, clientSecret } with tokenHost and tokenAuth if needed',
+    },
+  )
 
 /** A pattern for the id of an operation, or several conditions that must all hold. */
 const selector = z.union([
@@ -87,14 +94,49 @@ const selector = z.union([
     .refine((one) => Object.keys(one).length > 0, 'must have tag, path, operation or method'),
 ])
 
-const effects = z
-  .strictObject({
-    writes: z.boolean(),
-    irreversible: z.boolean(),
-    repeatable: z.boolean(),
-    reachesOut: z.boolean(),
-  })
-  .partial()
+const effects = z.strictObject({
+  writes: z.boolean().exactOptional(),
+  irreversible: z.boolean().exactOptional(),
+  repeatable: z.boolean().exactOptional(),
+  reachesOut: z.boolean().exactOptional(),
+})
+
+const openApiFields = {
+  digest: hash.optional(),
+  include: z.array(selector).default([]),
+  exclude: z.array(selector).default([]),
+  overlay: z.string().optional(),
+  server: z.url({ protocol: /^https?$/ }).optional(),
+  variables: z.record(z.string(), z.string()).optional(),
+  effects: z.record(z.string().min(1), effects).default({}),
+  outputs: z.boolean().default(false),
+}
+
+/** By the name of the security scheme that gets the secret. */
+const toSchemeSecrets = <Secret extends z.ZodType>(secret: Secret) =>
+  z.record(z.string().min(1), secret).default({})
+
+const programText = z
+  .string()
+  .refine(
+    (text) => !text.startsWith('env://'),
+    'env:// is read in drawbridge.yaml only: use process.env here',
+  )
+
+/** Options of `openApiSource`: values of secrets may be functions, and are never looked up in the environment. */
+export const openApiOptionsShape = z.strictObject({
+  id: z.string().min(1).optional(),
+  ...openApiFields,
+  secrets: toSchemeSecrets(
+    toSchemeSecret(
+      programText,
+      z.union([
+        programText,
+        z.custom<() => Promise<string | undefined>>((value) => typeof value === 'function'),
+      ]),
+    ),
+  ),
+})
 
 /** An absent option is taken from the service's module, then from the default. */
 const service = {
@@ -133,16 +175,8 @@ const source = z.union([
   }),
   z.strictObject({
     openapi: z.string(),
-    digest: hash.optional(),
-    include: z.array(selector).default([]),
-    exclude: z.array(selector).default([]),
-    overlay: z.string().optional(),
-    server: z.url({ protocol: /^https?$/ }).optional(),
-    variables: z.record(z.string(), z.string()).optional(),
-    effects: z.record(z.string().min(1), effects).default({}),
-    /** By the name of the security scheme that gets the secret. */
-    secrets: z.record(z.string().min(1), schemeSecret).default({}),
-    outputs: z.boolean().default(false),
+    ...openApiFields,
+    secrets: toSchemeSecrets(toSchemeSecret(z.string(), z.string())),
     ...placement,
   }),
   z.strictObject({ intents, ...placement }),
@@ -190,7 +224,11 @@ const approverName = z
   )
 
 const rule = z.strictObject({
-  match: z.union([z.string(), z.array(z.string()).min(1)]).transform((names) => [names].flat()),
+  match: z
+    .union([z.string(), z.array(z.string()).min(1)], {
+      error: 'must be a name, a pattern such as "delete_*", or a list of them',
+    })
+    .transform((names) => [names].flat()),
   writes: z.boolean().optional(),
   permissions: z.array(z.string()).optional(),
   approval: z.boolean().optional(),

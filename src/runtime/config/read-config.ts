@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { findNearest } from '../../capability/find-nearest.ts'
 import { SetupError } from '../../capability/setup-error.ts'
 import { toPointer } from '../../json/to-pointer.ts'
 import { readYaml, type YamlReading } from '../../yaml/read-yaml.ts'
 import { readTextFile } from '../read-text-file.ts'
 import { type Config, configShape } from './config-shape.ts'
-import { findNearest } from './did-you-mean.ts'
 import { toPlaceholders, type UnsetVariables } from './unset-variables.ts'
 
 export interface ConfigReading {
@@ -208,7 +208,8 @@ type Issue = z.core.$ZodIssue
 function explain(issue: Issue, document: YamlReading): ConfigError[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => {
-      const nearest = findNearest(key, knownKeys(issue.path))
+      const known = knownKeys(issue.path, document).filter((one) => one !== key)
+      const nearest = findNearest(key, known)
       const hint = nearest === undefined ? '' : ` Did you mean "${nearest}"?`
       const message = `unknown key "${key}" at ${toText(issue.path)}.${hint}`
       return { at: document.keyAt(issue.path, key), message }
@@ -226,7 +227,11 @@ function explainSource(
   const keys = document.keys(issue.path)
   const selected = sourceKinds.findIndex((kind) => keys.includes(kind))
   if (selected < 0) {
-    const message = `${toText(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}`
+    const misspelt = keys
+      .map((key) => findNearest(key, sourceKinds))
+      .find((one) => one !== undefined)
+    const hint = misspelt === undefined ? '' : `. Did you mean "${misspelt}"?`
+    const message = `${toText(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}${hint}`
     return [{ at: document.at(issue.path), message }]
   }
   const [first, second] = sourceKinds.filter((kind) => keys.includes(kind))
@@ -239,21 +244,41 @@ function explainSource(
   )
 }
 
-/** Reports only the errors of the alternative that has the right type. */
+/** Reports only the errors of the alternative that was meant: the one that the keys fit best. */
 function explainUnion(
   issue: Issue & { code: 'invalid_union' },
   document: YamlReading,
 ): ConfigError[] {
-  const selected =
-    issue.errors.find((errors) => errors.some(({ path }) => path.length > 0)) ??
-    issue.errors.find((errors) => errors.every(({ code }) => code !== 'invalid_type'))
-  if (!selected) {
+  const keys = document.keys(issue.path)
+  const [best] = issue.errors
+    .filter((errors) =>
+      errors.every(({ code, path }) => code !== 'invalid_type' || path.length > 0),
+    )
+    .map((errors) => ({ errors, distance: countMisfits(errors, keys) }))
+    .sort((a, b) => a.distance - b.distance)
+  if (!best || (best.distance > 0 && issue.message !== anyUnion)) {
     const message = `${toText(issue.path)}: ${issue.message}`
     return [{ at: document.at(issue.path), message }]
   }
-  return selected.flatMap((inner) =>
+  return best.errors.flatMap((inner) =>
     explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, document),
   )
+}
+
+/** The message of a union that has none of its own. */
+const anyUnion = 'Invalid input'
+
+/** The keys that an alternative does not know, and those that it misses; a misspelt key is neither. */
+function countMisfits(errors: readonly Issue[], keys: readonly string[]): number {
+  const missing = errors
+    .filter(({ path }) => path.length === 1)
+    .map(({ path }) => String(path[0]))
+    .filter((key) => !keys.includes(key))
+  const unknown = errors.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [],
+  )
+  const misspelt = unknown.filter((key) => findNearest(key, missing) !== undefined)
+  return missing.length + unknown.length - 2 * misspelt.length
 }
 
 const sourceKinds = [
@@ -269,25 +294,32 @@ const sourceKinds = [
 
 const toText = (path: Path): string => (path.length === 0 ? 'the top level' : `/${path.join('/')}`)
 
-/** The valid keys at a path of the configuration. */
-function knownKeys(path: Path): string[] {
-  let shapes = [z.toJSONSchema(configShape, { io: 'input' }) as Shape].flatMap(toAlternatives)
-  for (const step of path)
-    shapes = shapes
-      .flatMap(({ properties, items, additionalProperties }) => {
+/** The valid keys at a path of the configuration, in the alternatives of unions that are in use. */
+function knownKeys(path: Path, document: YamlReading): string[] {
+  let shapes = [z.toJSONSchema(configShape, { io: 'input' }) as Shape]
+  for (const [index, step] of path.entries())
+    shapes = toAlternatives(shapes, document.keys(path.slice(0, index))).flatMap(
+      ({ properties, items, additionalProperties }) => {
         const next = properties?.[String(step)] ?? items ?? additionalProperties
         return typeof next === 'object' ? [next as Shape] : []
-      })
-      .flatMap(toAlternatives)
-  return shapes.flatMap((one) => Object.keys(one.properties ?? {}))
+      },
+    )
+  return toAlternatives(shapes, document.keys(path)).flatMap((one) =>
+    Object.keys(one.properties ?? {}),
+  )
 }
 
-const toAlternatives = (shape: Shape): readonly Shape[] =>
-  shape.anyOf ? shape.anyOf.flatMap(toAlternatives) : [shape]
+/** Those whose required keys are there; all of them if there are none. */
+function toAlternatives(shapes: readonly Shape[], keys: readonly string[]): readonly Shape[] {
+  const all = shapes.flatMap((shape) => (shape.anyOf ? toAlternatives(shape.anyOf, keys) : [shape]))
+  const fitting = all.filter(({ required = [] }) => required.every((key) => keys.includes(key)))
+  return fitting.length > 0 ? fitting : all
+}
 
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>
   readonly items?: Shape
   readonly anyOf?: readonly Shape[]
+  readonly required?: readonly string[]
   readonly additionalProperties?: unknown
 }

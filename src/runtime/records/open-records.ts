@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { checkOptionNames } from '../../capability/check-option-names.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Source } from '../../capability/source.ts'
 import { createTokenGate, type TokenGate } from '../../sources/records/grants/token-gate.ts'
@@ -127,8 +128,10 @@ export function recordSource(
 ): Promise<PlacedSource>
 export function recordSource(
   store: string | RemoteRecords,
-  { mount = '/mcp' }: RecordSourceOptions = {},
+  options: RecordSourceOptions = {},
 ): PlacedSource | Promise<PlacedSource> {
+  checkOptionNames(options, { mount: true } satisfies Record<keyof RecordSourceOptions, true>)
+  const { mount = '/mcp' } = options
   if (typeof store === 'string') return { ...openRecords(store), mount }
   return openRemoteRecords(store).then((remote) => ({ ...remote, mount }))
 }

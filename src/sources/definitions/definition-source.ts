@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../../capability/check-option-names.ts'
 import type { Reading, Source } from '../../capability/source.ts'
 import type { LoadedModule } from '../loaded-module.ts'
 import type { Categories } from './categories.ts'
@@ -45,8 +46,9 @@ export function definitionSource(
   definitions: readonly Definition[] | ModuleSupplier | ForeignTools,
   options: DefinitionOptions | string = {},
 ): Source {
-  const { id = 'definitions', categories = {} } =
-    typeof options === 'string' ? { id: options } : options
+  const named: DefinitionOptions = typeof options === 'string' ? { id: options } : options
+  checkOptionNames(named, optionNames)
+  const { id = 'definitions', categories = {} } = named
   const load = isSupplier(definitions)
     ? definitions
     : async () => [{ file: '', exports: { default: definitions } }]
@@ -55,6 +57,8 @@ export function definitionSource(
     read: async (): Promise<Reading> => readDefinitions(await load(), { source: id, categories }),
   }
 }
+
+const optionNames = { id: true, categories: true } satisfies Record<keyof DefinitionOptions, true>
 
 const isSupplier = (definitions: object): definitions is ModuleSupplier =>
   typeof definitions === 'function'

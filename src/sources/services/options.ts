@@ -43,6 +43,19 @@ export interface ServiceOptions {
   readonly reason?: (action: string) => string | undefined
 }
 
+export const serviceOptionNames = {
+  id: true,
+  visibility: true,
+  states: true,
+  links: true,
+  strings: true,
+  readiness: true,
+  depth: true,
+  effects: true,
+  declares: true,
+  reason: true,
+} satisfies Record<keyof ServiceOptions, true>
+
 /** An action that may become available. */
 export interface ServiceDeclaration extends Omit<ServiceAction, 'execute'> {
   /** Entries with another type than `action` are ignored. */

@@ -1,8 +1,14 @@
+import { checkOptionNames } from '../../capability/check-option-names.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
 import type { PendingMap } from './observed/observed-service.ts'
 import { ServiceGraph } from './observed/service-graph.ts'
-import { type ServiceOptions, type ServiceSettings, toServiceSettings } from './options.ts'
+import {
+  type ServiceOptions,
+  type ServiceSettings,
+  serviceOptionNames,
+  toServiceSettings,
+} from './options.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -19,8 +25,10 @@ import type { Service } from './service.ts'
  * const bridge = createDrawbridge({ sources: [serviceSource({ states }, { id: 'kitchen' })] })
  * ```
  */
-export const serviceSource = (service: Service, options: ServiceOptions = {}): Source =>
-  new ServiceSource(service, toServiceSettings(options, service.serviceName ?? 'service'))
+export function serviceSource(service: Service, options: ServiceOptions = {}): Source {
+  checkOptionNames(options, serviceOptionNames)
+  return new ServiceSource(service, toServiceSettings(options, service.serviceName ?? 'service'))
+}
 
 class ServiceSource implements Source {
   readonly id: string
