@@ -35,7 +35,11 @@ const toDestinationRules = (at: string): SettingRule[] => [
   { at: `${at}/path`,      label: 'the path',      judgement: 'review', kind: 'path' },
   { at: `${at}/auth`,      label: 'the authentication', judgement: { order: ['*', 'none'] }, kind: 'auth' },
   { at: `${at}/secret`,    label: 'the secret that is sent', judgement: 'reference' },
+  { at: `${at}/secretMissing`, label: 'the missing secret', judgement: 'off', kind: 'secret', breaks: 'narrowing',
+    wider: 'Calls now have a secret for the server.',
+    narrower: 'No secret is bound to the server: every call fails.' },
   { at: `${at}/header`,    label: 'the header of the secret', judgement: 'review' },
+  { at: `${at}/request`,   label: 'how a call becomes a request', judgement: 'code', kind: 'request' },
   { at: `${at}/interface`, label: 'the interface', judgement: 'review', kind: 'interface' },
   { at: `${at}/protocol`,  label: 'the protocol',  judgement: 'review', kind: 'protocol' },
 ]

@@ -192,7 +192,7 @@ const judges: Readonly<Record<Exclude<Judgement, object>, Judge>> = {
   opaque: judgeOpaque,
   code: (rule, { context }) => [
     toFinding(
-      { ...rule, kind: 'code' },
+      { ...rule, kind: rule.kind ?? 'code' },
       {
         effect: 'neutral',
         action: 'changed',

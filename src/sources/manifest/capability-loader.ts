@@ -216,7 +216,7 @@ function toTarget(route: CapabilityRoute, id: string): Pick<Capability, 'destina
       secret: references.length > 0 ? references.join(' ') : undefined,
       method: target.operation.method.toUpperCase(),
       path: target.operation.route,
+      request: toRequestDigest(target),
     }),
-    code: toRequestDigest(target),
   }
 }

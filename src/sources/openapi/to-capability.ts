@@ -11,6 +11,7 @@ import { toPointer } from '../../json/to-pointer.ts'
 import type { ApiClient, ApiTarget } from '../../openapi/api-client.ts'
 import { methodEffects } from '../../openapi/methods.ts'
 import { toRequestDigest } from '../../openapi/request-digest.ts'
+import type { SchemeUse } from '../../openapi/security/schemes.ts'
 import { toServerText } from '../../openapi/servers.ts'
 import { toOutcome } from '../../upstream/to-outcome.ts'
 
@@ -47,7 +48,6 @@ export function toCapability({
     origin: { source, pointer: toPointer(operation.path) },
     extras: dropUndefined({ http: label, tags: tags.length > 0 ? tags : undefined }),
     destination: toDestination(target),
-    code: toRequestDigest(target),
     ...dropUndefined({ hidden: isDeprecated || undefined }),
     invoke: async (call: Call) =>
       toOutcome(
@@ -83,17 +83,22 @@ function toLength(name: string, maxLength: number, id: string): string {
 
 /** The scopes that the document asks for: a caller may not do more with our credentials than with its own. */
 function toPermissions({ operation, security }: ApiTarget): readonly string[] {
-  const [firstAlternative = []] = operation.security
-  const uses = isFault(security) ? firstAlternative : security
-  return [...new Set(uses.flatMap(({ scopes }) => scopes))].filter(isScope)
+  return [...new Set(toUses(operation, security).flatMap(({ scopes }) => scopes))].filter(isScope)
 }
+
+/** Without a usable secret, what the document asks for first. */
+const toUses = (
+  { security: [firstAlternative = []] }: ApiTarget['operation'],
+  security: ApiTarget['security'],
+): readonly SchemeUse[] => (isFault(security) ? firstAlternative : security)
 
 /** RFC 6749 scope-token. */
 const isScope = (text: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text)
 
-function toDestination({ operation, server, security }: ApiTarget): JsonObject {
+function toDestination(target: ApiTarget): JsonObject {
+  const { operation, server, security } = target
+  const kinds = toUses(operation, security).map(({ scheme }) => scheme.kind)
   const names = isFault(security) ? [] : security.map(({ name }) => name)
-  const kinds = isFault(security) ? [] : security.map(({ scheme }) => scheme.kind)
   return dropUndefined({
     protocol: 'HTTP',
     method: operation.method.toUpperCase(),
@@ -101,5 +106,7 @@ function toDestination({ operation, server, security }: ApiTarget): JsonObject {
     endpoint: toServerText(server),
     auth: kinds.length > 0 ? kinds.join(' ') : 'none',
     secret: names.length > 0 ? names.join(' ') : undefined,
+    request: toRequestDigest(target),
+    secretMissing: isFault(security) || undefined,
   })
 }
