@@ -7,7 +7,7 @@ import { toSarif } from './diff/to-sarif.ts'
 import { toText } from './diff/to-text.ts'
 import { envOptionalFlag, jsonFlag } from './terminal/flags.ts'
 import { createUnset, openWithoutStore, printUnset } from './terminal/open.ts'
-import { print, printExactly, printJson, printMessage, toLine } from './terminal/print.ts'
+import { print, printExactly, printJson } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const targets = 'a drawbridge.yaml, its folder, an agent.yaml, or a module'
@@ -32,9 +32,6 @@ export const diff = defineCommand({
       const now = await openWithoutStore(args.new, unset)
       try {
         printUnset(unset)
-        for (const { bridge } of [before, now])
-          for (const one of unset?.amend(bridge.diagnostics) ?? bridge.diagnostics)
-            if (one.severity === 'error') printMessage(toLine(one))
         const differences = diffBridges(before, now, {
           cwd: process.cwd(),
           ...dropUndefined({ unset }),

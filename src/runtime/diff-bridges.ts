@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { type AlikeDiagnostics, type Diagnostic, groupAlike } from '../capability/diagnostic.ts'
 import { CatalogIndex } from '../catalog/catalog-index.ts'
 import { diffSettings } from '../catalog/diff/diff-settings.ts'
 import { diffSnapshots } from '../catalog/diff/diff-snapshots.ts'
@@ -11,15 +12,23 @@ import type { UnsetVariables } from './config/unset-variables.ts'
 import { createLocator } from './locate-difference.ts'
 import type { OpenedDrawbridge } from './open-drawbridge.ts'
 
-/** A difference on one mount, or of the configuration. */
+/** A difference on one mount; of the configuration or of an error at load, with an empty `mount`. */
 export interface MountedDifference extends Omit<Difference, 'noun'> {
   readonly noun: Difference['noun'] | 'policy' | 'configuration'
   readonly mount: string
 }
 
-/** It widens or breaks: `diff` ends with exit code 1. */
-export const isSerious = ({ effect, breaking }: MountedDifference): boolean =>
-  breaking || effect === 'widening'
+/** It widens, breaks, or hides what does: `diff` ends with exit code 1. */
+export const isSerious = (difference: MountedDifference): boolean =>
+  difference.breaking || difference.effect === 'widening' || isLoadError(difference)
+
+/** What it concerns may be missing in one state or in both, and then no other difference tells of it. */
+export const isLoadError = ({ kind }: MountedDifference): boolean => kind === loadError
+
+const loadError = 'load_error'
+
+/** What diagnostics of the configuration name as their source. */
+const configurationSource = 'configuration'
 
 export interface DiffOptions {
   /** Positions are relative to this folder. */
@@ -42,7 +51,9 @@ export function diffBridges(
   const mask = createMask([before.configuration, now.configuration], unset)
   const [old, current] = [before.bridge.mounts, now.bridge.mounts]
   const mounts = [...new Set([...old.keys(), ...current.keys()])].sort(byCodeUnit)
+  const amend = (diagnostics: readonly Diagnostic[]) => unset?.amend(diagnostics) ?? diagnostics
   const differences = [
+    ...listErrors(amend(before.bridge.diagnostics), amend(now.bridge.diagnostics)),
     ...diffConfigurations(before, now),
     ...mounts.flatMap((mount) =>
       diffSnapshots(
@@ -53,15 +64,54 @@ export function diffBridges(
     ),
   ]
   const locate = createLocator({ before, now })
-  return differences.map((one) => {
-    const at = locate(one)
+  return differences.map((one: MountedDifference) => {
+    const at = one.at ?? locate(one)
     return {
       ...one,
       capability: mask(one.capability),
       message: mask(one.message),
-      ...dropUndefined({ at: at && path.relative(cwd, at).split(path.sep).join('/') }),
+      ...dropUndefined({ at: at && toRelative(at, cwd) }),
     }
   })
+}
+
+const toRelative = (at: string, cwd: string): string =>
+  /^https?:/.test(at) ? at : path.relative(cwd, at).split(path.sep).join('/')
+
+/** The errors of both states; one that both have is listed once. */
+function listErrors(
+  before: readonly Diagnostic[],
+  now: readonly Diagnostic[],
+): MountedDifference[] {
+  const [old, current] = [toErrors(before), toErrors(now)]
+  return [...new Map([...old, ...current])].map(([key, one]) =>
+    toLoadError(one, !old.has(key) ? 'new' : current.has(key) ? 'old and in the new' : 'old'),
+  )
+}
+
+const toErrors = (diagnostics: readonly Diagnostic[]): ReadonlyMap<string, AlikeDiagnostics> =>
+  new Map(
+    groupAlike(diagnostics.filter(({ severity }) => severity === 'error')).map((one) => {
+      const { source, pointer, message } = one.first
+      return [JSON.stringify([source, pointer, message, one.count]), one]
+    }),
+  )
+
+function toLoadError({ first, count }: AlikeDiagnostics, state: string): MountedDifference {
+  const { source, pointer, message, at } = first
+  const others = count > 1 ? ` (and ${count - 1} more like it)` : ''
+  const isOfConfiguration = source === configurationSource
+  return {
+    noun: isOfConfiguration ? 'configuration' : 'source',
+    mount: '',
+    capability: isOfConfiguration ? '' : source,
+    pointer,
+    kind: loadError,
+    effect: 'neutral',
+    breaking: false,
+    message: `An error in the ${state} state may hide changes: ${message}${others}`,
+    ...dropUndefined({ at }),
+  }
 }
 
 /** A configuration that was made up for a single file has only the name of the file, which is no difference. */

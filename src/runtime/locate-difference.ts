@@ -36,6 +36,7 @@ function toFinder({ bridge, configuration }: OpenedDrawbridge): Find {
   return ({ noun, mount, capability: name, pointer }) => {
     if (noun === 'policy' || noun === 'configuration') return atConfig(pointer) ?? file
     const snapshot = mounts.get(mount)
+    if (noun === 'source' && mount === '') return atSource(name)
     const find = (id: string) => snapshot?.sources.find((source) => source.id === id)
     if (noun === 'source')
       return find(name) && (find(name)?.positionOf?.(pointer) ?? atSource(name))

@@ -34,6 +34,9 @@ const cwd = await aSharedProject({
     }),
   ),
   'same/agent.yaml': toYaml(aManifest({ interfaces: [anInterface({ auth: 'none' })] })),
+  'broken/drawbridge.yaml': 'sources: [{ definitions: ./tool.ts }, { definitions: ./ping.ts }]',
+  'broken/tool.ts': 'export const one = {',
+  'broken/ping.ts': aToolModule({ name: 'ping' }),
   ...many('read', 'read', 'Reads'),
   ...many('delete', 'delete', 'Reads'),
   ...many('reworded', 'read', 'Looks up'),
@@ -218,4 +221,34 @@ test('the same files in another folder are no difference', async () => {
   const { stdout } = await diff(path.join(cwd, 'base/agent.yaml'), 'same/agent.yaml', '--json')
 
   expect(JSON.parse(stdout)).toEqual([])
+})
+
+describe('a part that does not load in either state', () => {
+  test('is an error with its file, and the exit code is 1', async () => {
+    const { code, stdout } = await diff('broken', 'broken', '--json')
+
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toEqual([
+      expect.objectContaining({
+        noun: 'source',
+        kind: 'load_error',
+        effect: 'neutral',
+        message: expect.stringMatching(
+          /in the old and in the new state may hide changes: .*tool\.ts/,
+        ),
+        at: expect.stringMatching(/^broken\/tool\.ts:1:\d+$/),
+      }),
+    ])
+  })
+
+  test.each([
+    ['text', /^source .*\n {2}error .*may hide changes.*\n0 changes, .*, 1 error$/],
+    ['markdown', /\*\*Review needed:\*\* 0 changes, .*, 1 error\.[\s\S]*\| error \| .*tool\.ts/],
+    ['sarif', /"ruleId": "load_error"[\s\S]*"level": "error"/],
+  ])('is in --format %s', async (format, expected) => {
+    const { code, stdout } = await diff('broken', 'broken', '--format', format)
+
+    expect(code).toBe(1)
+    expect(stdout.trimEnd()).toMatch(expected)
+  })
 })

@@ -112,7 +112,7 @@ policy:
   duplicates: { window: 60 }
   executions: { keep: 1000 }
   approvals: { asked: 600, pending: 3600 }
-  egress: { allow: [agents.acme.example, warehouse.acme.example], deny: [bad.example] }
+  egress: { allow: [agents.acme.example, warehouse.acme.example, pets.acme.example, audit.acme.example], deny: [bad.example] }
   limits: { timeout: 30000, resultSize: 1000000, concurrentCalls: 10 }
 audit: { checkpoints: { every: 60, to: { url: https://audit.acme.example/checkpoints } } }
 http:
@@ -140,7 +140,10 @@ components: { securitySchemes: { key: { type: apiKey, in: header, name: X-Key } 
 security: [{ key: [] }]
 paths:
   /pets:
-    get: { operationId: listPets, responses: { "200": { description: The pets. } } }
+    get:
+      operationId: listPets
+      parameters: [{ name: tag, in: query, schema: { type: string } }]
+      responses: { "200": { description: The pets. } }
 `
 
 const base: Readonly<Record<string, string>> = {
@@ -148,8 +151,8 @@ const base: Readonly<Record<string, string>> = {
   'agent.yaml': toYaml(manifest()),
   'handlers.mjs': 'export const other = () => ({})\n',
   'tools/invoice.ts': aToolModule({ name: 'invoice' }),
-  'lamp.mjs': `const toggle = { description: 'Toggles.', execute: () => {} }
-export default { serviceName: 'lamp', actions: { subscribe: (o) => (o.next?.({ toggle }) ?? o({ toggle }), { unsubscribe() {} }) } }
+  'lamp.mjs': `const toggle = { description: 'Toggles.', schema: false, execute: () => {} }
+export default { serviceName: 'lamp', actions: (notify) => (notify({ toggle }), () => {}) }
 `,
   'agents.mjs': agents,
   'api.yaml': api,
@@ -250,6 +253,8 @@ const changes: readonly Change[] = [
   inFile('an API without authentication', 'api.yaml', api.replace('security: [{ key: [] }]', 'security: []'), wider('/destination/auth')),
   inFile('an operation with another path', 'api.yaml', api.replace('/pets:', '/animals:'), toReview('/destination/path')),
   inFile('an operation that deletes', 'api.yaml', api.replace('get:', 'delete:'), wider('/destination/method')),
+  inFile('a parameter at another place', 'api.yaml', api.replace('in: query', 'in: header'), toReview('/destination/request')),
+  inConfig('an API without its secret', 'secrets: { key: { host: pets.acme.example, value: env://PETS_KEY } }', 'secrets: {}', narrower('/destination/secretMissing', true)),
   inFile('another document', 'api.yaml', `${api}# changed\n`, toReview('/extension/digest')),
   inConfig('a secret of an API for another host', 'host: pets.acme.example', 'host: evil.example', wider('/sources/5/secrets/key/host')),
   inConfig('another secret of an API', 'env://PETS_KEY', 'env://OTHER_TOKEN', toReview('/sources/5/secrets/key/value')),
@@ -297,7 +302,7 @@ const changes: readonly Change[] = [
   inConfig('a log that is kept for less time', 'keep: 1000', 'keep: 10', wider('/policy/executions/keep')),
   inConfig('approvals that are valid longer', 'pending: 3600', 'pending: 7200', wider('/policy/approvals/pending')),
   inConfig('a further destination', 'allow: [agents', 'allow: [evil.example, agents', wider('/policy/egress/allow')),
-  inConfig('every destination', 'allow: [agents.acme.example, warehouse.acme.example], ', '', wider('/policy/egress/allow')),
+  inConfig('every destination', 'allow: [agents.acme.example, warehouse.acme.example, pets.acme.example, audit.acme.example], ', '', wider('/policy/egress/allow')),
   inConfig('a destination that is no longer denied', 'deny: [bad.example]', 'deny: []', wider('/policy/egress/deny')),
   inConfig('a denied destination', 'deny: [bad.example]', 'deny: [bad.example, web.acme.example]', narrower('/policy/egress/deny', true)),
   inConfig('a longer timeout', 'timeout: 30000', 'timeout: 60000', wider('/policy/limits/timeout')),

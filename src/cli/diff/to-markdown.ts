@@ -1,5 +1,5 @@
 import { escapeHidden } from '../../json/hidden-characters.ts'
-import { isSerious, type MountedDifference } from '../../runtime/diff-bridges.ts'
+import { isLoadError, isSerious, type MountedDifference } from '../../runtime/diff-bridges.ts'
 import { count } from '../terminal/print.ts'
 import { toMarks, toTitle, toTotals } from './to-text.ts'
 
@@ -31,7 +31,7 @@ export function toMarkdown(differences: readonly MountedDifference[]): string {
   ].join('\n\n')
 }
 
-/** Widening changes first; the same change of several capabilities is one row. */
+/** Errors first, then widening changes; the same change of several capabilities is one row. */
 function toTable(differences: readonly MountedDifference[]): string {
   const groups = new Map<string, MountedDifference[]>()
   for (const one of [...differences].sort((a, b) => toRank(a) - toRank(b))) {
@@ -51,8 +51,11 @@ function toTable(differences: readonly MountedDifference[]): string {
   return ['| effect | where | change |', '|---|---|---|', ...rows, ...more].join('\n')
 }
 
-const toRank = ({ effect, breaking, review }: MountedDifference): number =>
-  effect === 'widening' ? 0 : breaking ? 1 : review ? 2 : 3
+function toRank(difference: MountedDifference): number {
+  const { effect, breaking, review } = difference
+  if (isLoadError(difference)) return 0
+  return effect === 'widening' ? 1 : breaking ? 2 : review ? 3 : 4
+}
 
 function toRow(group: readonly MountedDifference[]): string {
   const [first] = group
@@ -61,7 +64,8 @@ function toRow(group: readonly MountedDifference[]): string {
   const hidden = names.length - maxNames
   const where = `${names.slice(0, maxNames).join(', ')}${hidden > 0 ? ` and ${hidden} more` : ''}`
   const place = first.at === undefined ? '' : ` (${first.at})`
-  const marks = first.review && !first.breaking ? 'to review' : toMarks(first)
+  const isUndecided = first.review && !isSerious(first)
+  const marks = isUndecided ? 'to review' : toMarks(first)
   return `| ${marks} | ${escapeText(`${where}${place}`)} | ${escapeText(first.message)} |`
 }
 

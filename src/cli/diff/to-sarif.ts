@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
 import { digestJson } from '../../json/digest-json.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
-import type { MountedDifference } from '../../runtime/diff-bridges.ts'
+import { isLoadError, type MountedDifference } from '../../runtime/diff-bridges.ts'
 import { version } from '../version.ts'
 import { toTitle } from './to-text.ts'
 
@@ -61,8 +61,10 @@ const toRule = (kind: string) => {
   return { id: kind, shortDescription: { text: words.charAt(0).toUpperCase() + words.slice(1) } }
 }
 
-const toLevel = ({ effect, breaking }: MountedDifference): 'error' | 'warning' | 'note' =>
-  effect === 'widening' ? 'error' : breaking ? 'warning' : 'note'
+function toLevel(difference: MountedDifference): 'error' | 'warning' | 'note' {
+  if (difference.effect === 'widening' || isLoadError(difference)) return 'error'
+  return difference.breaking ? 'warning' : 'note'
+}
 
 interface LocationOptions {
   readonly cwd: string
@@ -92,10 +94,14 @@ function toPhysicalLocation(at: string, cwd: string) {
 
 const toNumber = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits))
 
-const isOutside = (file: string): boolean => file.startsWith('../') || path.isAbsolute(file)
+const isOutside = (file: string): boolean =>
+  file.startsWith('../') || path.isAbsolute(file) || isUrl(file)
+
+/** A document that was read from the network. */
+const isUrl = (text: string): boolean => /^https?:/.test(text)
 
 /** Addresses are relative to the repository; those of other files are absolute. */
 const toArtifact = (file: string, cwd: string) =>
   isOutside(file)
-    ? { uri: pathToFileURL(path.resolve(cwd, file)).href }
+    ? { uri: isUrl(file) ? file : pathToFileURL(path.resolve(cwd, file)).href }
     : { uri: file.split('/').map(encodeURIComponent).join('/'), uriBaseId: '%SRCROOT%' }

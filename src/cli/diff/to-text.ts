@@ -1,4 +1,4 @@
-import type { MountedDifference } from '../../runtime/diff-bridges.ts'
+import { isLoadError, type MountedDifference } from '../../runtime/diff-bridges.ts'
 import { count } from '../terminal/print.ts'
 
 /** The differences for a terminal, grouped by what they are about, and a line with totals. */
@@ -18,7 +18,9 @@ export function toText(differences: readonly MountedDifference[]): string {
 export function toTotals(differences: readonly MountedDifference[]): string {
   const breaking = differences.filter((one) => one.breaking).length
   const widening = differences.filter(({ effect }) => effect === 'widening').length
-  return `${count(differences.length, 'change')}, ${breaking} breaking, ${widening} widening`
+  const errors = differences.filter(isLoadError).length
+  const totals = `${count(differences.length - errors, 'change')}, ${breaking} breaking, ${widening} widening`
+  return errors > 0 ? `${totals}, ${count(errors, 'error')}` : totals
 }
 
 /** What a difference is about. */
@@ -27,10 +29,13 @@ export function toTitle({ noun, capability, mount }: MountedDifference): string 
   // One line, whatever a source calls itself.
   const line = capability.replaceAll(/\s+/g, ' ')
   const name = noun === 'capability' ? line : `${noun} ${line}`
-  return mount === '/mcp' ? name : `${name} on ${mount}`
+  return mount === '/mcp' || mount === '' ? name : `${name} on ${mount}`
 }
 
-export const toMarks = ({ effect, breaking }: MountedDifference): string =>
-  breaking ? (effect === 'neutral' ? 'breaking' : `breaking, ${effect}`) : effect
+export function toMarks(difference: MountedDifference): string {
+  const { effect, breaking } = difference
+  if (isLoadError(difference)) return 'error'
+  return breaking ? (effect === 'neutral' ? 'breaking' : `breaking, ${effect}`) : effect
+}
 
 const toPlace = ({ pointer }: MountedDifference): string => (pointer === '' ? '' : `${pointer}: `)
