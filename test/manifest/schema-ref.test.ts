@@ -306,17 +306,18 @@ describe('a secret is not sent', () => {
 test('the digest of a call covers where its arguments are sent', async () => {
   const inQuery = aDocument()
   const inHeader = inQuery.replace('"name":"dry","in":"query"', '"name":"dry","in":"header"')
-  const codes = await Promise.all(
+  const digests = await Promise.all(
     [inQuery, inHeader].map(async (document) => {
       const bridge = await serveManifest(withDocument('http://127.0.0.1:9', { auth: 'none' }), {
         files: { 'api.json': document },
       })
-      return bridge.mounts.get('/mcp')?.capabilities.get('change-order')?.capability.code
+      return bridge.mounts.get('/mcp')?.capabilities.get('change-order')?.capability.destination
+        ?.request
     }),
   )
 
-  expect(codes[0]).toEqual(expect.any(String))
-  expect(codes[0]).not.toBe(codes[1])
+  expect(digests[0]).toEqual(expect.any(String))
+  expect(digests[0]).not.toBe(digests[1])
 })
 
 test('a draft of "import openapi" can be called as it is', async () => {
