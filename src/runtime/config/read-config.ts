@@ -251,9 +251,7 @@ function explainUnion(
 ): ConfigError[] {
   const keys = document.keys(issue.path)
   const [best] = issue.errors
-    .filter((errors) =>
-      errors.every(({ code, path }) => code !== 'invalid_type' || path.length > 0),
-    )
+    .filter((errors) => !errors.some(isOfWrongType))
     .map((errors) => ({ errors, distance: countMisfits(errors, keys) }))
     .sort((a, b) => a.distance - b.distance)
   if (!best || (best.distance > 0 && issue.message !== anyUnion)) {
@@ -264,6 +262,12 @@ function explainUnion(
     explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, document),
   )
 }
+
+/** The value as a whole has another type, also than all alternatives of a union inside the union. */
+const isOfWrongType = (issue: Issue): boolean =>
+  issue.path.length === 0 &&
+  (issue.code === 'invalid_type' ||
+    (issue.code === 'invalid_union' && issue.errors.every((errors) => errors.some(isOfWrongType))))
 
 /** The message of a union that has none of its own. */
 const anyUnion = 'Invalid input'
