@@ -148,6 +148,7 @@ export class SchemaTranslator {
       else if (schemaKeywords.has(keyword)) result[keyword] = this.translate(value, childPath, use)
       else result[keyword] = value as Json
     }
+    if (isPlainObject(schema.discriminator)) fromExclusive(result)
     if (schema.example !== undefined) result.examples = [schema.example as Json]
     this.#filterRequired(schema, result, path, use)
     removeInvalid(result, path, use)
@@ -245,6 +246,16 @@ export class SchemaTranslator {
     if (names.length > 0) result.required = [...new Set(names)] as Json
     else delete result.required
   }
+}
+
+/**
+ * With a discriminator, its value selects the schema, also where the schemas overlap. `oneOf` would then refuse
+ * every value that several of them accept.
+ */
+function fromExclusive(result: Record<string, Json>): void {
+  if (result.oneOf === undefined || result.anyOf !== undefined) return
+  result.anyOf = result.oneOf
+  delete result.oneOf
 }
 
 function isValueType(keyword: string, value: unknown): boolean {

@@ -149,6 +149,43 @@ describe('what is sent', () => {
     expect(api.received[1]?.body).toMatchObject({ parts: [{ name: 'b' }] })
   })
 
+  test('may fit several schemas of which a discriminator selects one', async () => {
+    const runner = (field: string) => ({
+      type: 'object',
+      properties: { [field]: { type: 'string' } },
+    })
+    const file = await aDocument(
+      {
+        '/runners': {
+          post: anOperation('addRunner', {
+            requestBody: {
+              required: true,
+              content: {
+                'application/json': {
+                  schema: {
+                    oneOf: [
+                      { $ref: '#/components/schemas/Local' },
+                      { $ref: '#/components/schemas/Remote' },
+                    ],
+                    discriminator: { propertyName: 'kind' },
+                  },
+                },
+              },
+            },
+          }),
+        },
+      },
+      { components: { schemas: { Local: runner('name'), Remote: runner('url') } } },
+    )
+    const { bridge, api } = await serveApi(file)
+
+    expect(await bridge.call('addRunner', { body: { name: 'first' } })).not.toHaveProperty(
+      'isError',
+    )
+    expect(api.received[0]?.problems).toEqual([])
+    expect(await bridge.call('addRunner', { body: { name: 1, url: 2 } })).toHaveProperty('isError')
+  })
+
   test('names arguments uniquely, and as clients allow', async () => {
     const parameters = [
       { name: 'id', in: 'path', required: true, schema: { type: 'string' } },

@@ -38,6 +38,35 @@ describe('a security scheme', () => {
       expect(sent.includes(text)).toBe(schemes.includes(scheme))
   })
 
+  test('that needs the header of another one is an alternative to it, and check says so', async () => {
+    const document = await aDocument(
+      { '/users': { get: anOperation('listUsers') } },
+      {
+        security: [{ key: [], token: [] }],
+        components: {
+          securitySchemes: {
+            key: { type: 'apiKey', in: 'header', name: 'Authorization' },
+            token: { type: 'http', scheme: 'bearer' },
+          },
+        },
+      },
+    )
+    const { bridge, api } = await serveApi(document, {
+      secrets: (host) => ({ token: { host, value: 'only-one' } }),
+    })
+
+    await bridge.call('listUsers', {})
+
+    expect(api.received[0]?.headers.authorization).toBe('Bearer only-one')
+    expect(bridge.diagnostics).toEqual([
+      expect.objectContaining({
+        severity: 'warning',
+        message: expect.stringMatching(/key and token need the same place/),
+        at: expect.stringMatching(/api\.yaml:\d+:\d+$/),
+      }),
+    ])
+  })
+
   test('that is optional is left out without a secret, and the call is anonymous', async () => {
     const { bridge, api } = await serveEverything(() => ({}))
 

@@ -45,14 +45,46 @@ export function readSecurity(
   if (security.length === 0) return [[]]
   return security.flatMap((item, index) => {
     const requirement = resolve(document, item, [...at, index], findings)?.value
-    return requirement
-      ? [
-          Object.entries(requirement).map(([name, scopes]) =>
-            toUse(document, name, scopes, [...at, index, name], findings),
-          ),
-        ]
-      : []
+    if (!requirement) return []
+    const uses = Object.entries(requirement).map(([name, scopes]) =>
+      toUse(document, name, scopes, [...at, index, name], findings),
+    )
+    return splitByPlace(uses, [...at, index], findings)
   })
+}
+
+/**
+ * Credentials that need the same header, such as a token and an API key in `Authorization`, cannot be sent
+ * together: documents that ask for both mean either of them.
+ */
+function splitByPlace(
+  uses: readonly SchemeUse[],
+  path: DocumentPath,
+  findings: Findings,
+): readonly (readonly SchemeUse[])[] {
+  const places = new Map<string, SchemeUse[]>()
+  for (const use of uses) places.set(toPlace(use), [...(places.get(toPlace(use)) ?? []), use])
+  const shared = [...places.values()].filter((one) => one.length > 1)
+  const alternatives = shared.reduce((product, one) => product * one.length, 1)
+  if (alternatives === 1) return [uses]
+  if (alternatives > maxAlternatives) {
+    findings.fault(path, `More than ${maxAlternatives} combinations of schemes are possible.`)
+    return []
+  }
+  const names = shared.map((one) => one.map(({ name }) => name).join(' and ')).join('; ')
+  findings.remark(path, `${names} need the same place in the request; either of them is sent.`)
+  return [...places.values()].reduce<readonly (readonly SchemeUse[])[]>(
+    (lists, one) => lists.flatMap((list) => one.map((use) => [...list, use])),
+    [[]],
+  )
+}
+
+const maxAlternatives = 16
+
+function toPlace({ name, scheme }: SchemeUse): string {
+  if (scheme.kind === 'unsupported') return `unsupported ${name}`
+  if (scheme.kind !== 'api_key') return 'header authorization'
+  return `${scheme.place} ${scheme.place === 'header' ? scheme.name.toLowerCase() : scheme.name}`
 }
 
 function toUse(
