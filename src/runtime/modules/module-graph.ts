@@ -48,8 +48,10 @@ export async function readModuleGraph(
     files.set(target, { digest: hash('sha256', content), version })
     if (moduleExtension.test(target)) pending.push(...findReferences(content.toString(), target))
   }
+  // Files have their real paths: through a symbolic link to the folder, their relative paths stay the same.
+  const realFolder = await realpath(folder).catch(() => folder)
   const entries = [...files].map(
-    ([file, { digest }]) => [toPortable(folder, file), digest] as const,
+    ([file, { digest }]) => [toPortable(realFolder, file), digest] as const,
   )
   return { digest: digestJson(entries.sort(([a], [b]) => byCodeUnit(a, b))), files }
 }
