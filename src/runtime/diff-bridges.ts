@@ -7,7 +7,7 @@ import type { Difference } from '../catalog/diff/difference.ts'
 import { byCodeUnit } from '../json/by-code-unit.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { toConfigSurface } from './config/config-surface.ts'
-import { createMask, maskSurface } from './config/mask-values.ts'
+import { createMask } from './config/mask-values.ts'
 import type { UnsetVariables } from './config/unset-variables.ts'
 import { createLocator } from './locate-difference.ts'
 import type { OpenedDrawbridge } from './open-drawbridge.ts'
@@ -56,11 +56,9 @@ export function diffBridges(
     ...listErrors(amend(before.bridge.diagnostics), amend(now.bridge.diagnostics)),
     ...diffConfigurations(before, now),
     ...mounts.flatMap((mount) =>
-      diffSnapshots(
-        old.get(mount) ?? emptySnapshot,
-        current.get(mount) ?? emptySnapshot,
-        maskSurface(mask),
-      ).map((one) => ({ mount, ...one })),
+      diffSnapshots(old.get(mount) ?? emptySnapshot, current.get(mount) ?? emptySnapshot).map(
+        (one) => ({ mount, ...one }),
+      ),
     ),
   ]
   const locate = createLocator({ before, now })

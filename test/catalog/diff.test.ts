@@ -477,6 +477,18 @@ describe('input schemas', () => {
       ['type_changed neutral!'],
     ],
     [
+      'const removed beside an enum',
+      withPropertyA({ enum: ['x', 'y'], const: 'x' }),
+      withPropertyA({ enum: ['x', 'y'] }),
+      ['value_added widening'],
+    ],
+    [
+      'const null removed',
+      withPropertyA({ const: null }),
+      withPropertyA({}),
+      ['constraint_changed widening'],
+    ],
+    [
       'an enum value removed',
       withPropertyA({ enum: ['x', 'y'] }),
       withPropertyA({ enum: ['y'] }),
@@ -667,11 +679,11 @@ describe('any two snapshots', () => {
     )
   })
 
-  test('the reverse diff has the opposite effects', () => {
+  test('the reverse diff has the opposite effects, except of declared effects', () => {
     fc.assert(
       fc.property(snapshots, snapshots, (before, after) => {
-        const forward = diffSnapshots(before, after).map(toSide)
-        const backward = diffSnapshots(after, before).map(toSide)
+        const forward = diffSnapshots(before, after).filter(isReversible).map(toSide)
+        const backward = diffSnapshots(after, before).filter(isReversible).map(toSide)
         const reversed = backward.map(({ place, effect }) => ({ place, effect: opposite[effect] }))
 
         expect(forward.map((one) => JSON.stringify(one)).sort()).toEqual(
@@ -680,6 +692,9 @@ describe('any two snapshots', () => {
       }),
     )
   })
+
+  /** More effects are widening, and so is a declaration of fewer, which takes oversight away. */
+  const isReversible = ({ pointer }: Difference) => pointer !== '/effects/writes'
 
   const toSide = ({ capability, pointer, effect }: Difference) => ({
     // Alternatives are unordered, so their indexes differ between the two directions.

@@ -79,6 +79,7 @@ sources:
     prefix: billing
   - service: ./lamp.mjs
     states: none
+    depth: 5
     mount: /mcp/lamp
   - intents:
       agents: ./agents.mjs
@@ -112,7 +113,7 @@ policy:
   duplicates: { window: 60 }
   executions: { keep: 1000 }
   approvals: { asked: 600, pending: 3600 }
-  egress: { allow: [agents.acme.example, warehouse.acme.example, pets.acme.example, audit.acme.example], deny: [bad.example] }
+  egress: { allow: [agents.acme.example, warehouse.acme.example, pets.acme.example, value-of-pets-url.example, audit.acme.example], deny: [bad.example] }
   limits: { timeout: 30000, resultSize: 1000000, concurrentCalls: 10 }
 audit: { checkpoints: { every: 60, to: { url: https://audit.acme.example/checkpoints } } }
 http:
@@ -144,6 +145,11 @@ paths:
       operationId: listPets
       parameters: [{ name: tag, in: query, schema: { type: string } }]
       responses: { "200": { description: The pets. } }
+  /pets/{id}:
+    delete:
+      operationId: deletePet
+      parameters: [{ name: id, in: path, required: true, schema: { type: string } }]
+      responses: { "204": { description: Deleted. } }
 `
 
 const base: Readonly<Record<string, string>> = {
@@ -214,6 +220,7 @@ const changes: readonly Change[] = [
   inManifest('a higher rate limit of an interface', (m) => { at(m, 'interfaces', 0, 'rate_limit').requests_per_minute = 600 }, wider('/interfaces/0/rate_limit/requests_per_minute')),
   inConfig('a secret bound to another host', 'host: agents.acme.example', 'host: evil.example', wider('/sources/0/secrets/agents/host')),
   inConfig('another secret bound to an interface', '{ id: agents,', '{ id: spare,', toReview('/sources/0/secrets/agents/id')),
+  inConfig('a secret that follows its endpoint', '    secrets: { agents: { id: agents, host: agents.acme.example } }\n', '', wider('/destination/secretHost')),
   inConfig('a binding that is removed', '    secrets: { agents: { id: agents, host: agents.acme.example } }\n', '', narrower('/sources/0/secrets/agents')),
   inFile('a handler instead of the interface', 'handlers.mjs', 'export const refundOrder = () => ({})\n', narrower('/destination')),
 
@@ -255,6 +262,10 @@ const changes: readonly Change[] = [
   inFile('an operation that deletes', 'api.yaml', api.replace('get:', 'delete:'), wider('/destination/method')),
   inFile('a parameter at another place', 'api.yaml', api.replace('in: query', 'in: header'), toReview('/destination/request')),
   inConfig('an API without its secret', 'secrets: { key: { host: pets.acme.example, value: env://PETS_KEY } }', 'secrets: {}', narrower('/destination/secretMissing', true)),
+  inConfig('a write that is declared as a read', 'openapi: ./api.yaml', 'openapi: ./api.yaml\n    effects: { deletePet: { writes: false } }', wider('/effects/writes')),
+  inConfig('the same, seen in the configuration', 'openapi: ./api.yaml', 'openapi: ./api.yaml\n    effects: { deletePet: { writes: false } }', wider('/sources/5/effects/deletePet/writes')),
+  inConfig('a write that is declared as reversible', 'openapi: ./api.yaml', 'openapi: ./api.yaml\n    effects: { deletePet: { irreversible: false } }', wider('/effects/irreversible')),
+  inConfig('a server from a variable', 'openapi: ./api.yaml', 'openapi: ./api.yaml\n    server: env://PETS_URL', wider('/destination/endpoint')),
   inFile('another document', 'api.yaml', `${api}# changed\n`, toReview('/extension/digest')),
   inConfig('a secret of an API for another host', 'host: pets.acme.example', 'host: evil.example', wider('/sources/5/secrets/key/host')),
   inConfig('another secret of an API', 'env://PETS_KEY', 'env://OTHER_TOKEN', toReview('/sources/5/secrets/key/value')),
@@ -302,7 +313,7 @@ const changes: readonly Change[] = [
   inConfig('a log that is kept for less time', 'keep: 1000', 'keep: 10', wider('/policy/executions/keep')),
   inConfig('approvals that are valid longer', 'pending: 3600', 'pending: 7200', wider('/policy/approvals/pending')),
   inConfig('a further destination', 'allow: [agents', 'allow: [evil.example, agents', wider('/policy/egress/allow')),
-  inConfig('every destination', 'allow: [agents.acme.example, warehouse.acme.example, pets.acme.example, audit.acme.example], ', '', wider('/policy/egress/allow')),
+  inConfig('every destination', 'allow: [agents.acme.example, warehouse.acme.example, pets.acme.example, value-of-pets-url.example, audit.acme.example], ', '', wider('/policy/egress/allow')),
   inConfig('a destination that is no longer denied', 'deny: [bad.example]', 'deny: []', wider('/policy/egress/deny')),
   inConfig('a denied destination', 'deny: [bad.example]', 'deny: [bad.example, web.acme.example]', narrower('/policy/egress/deny', true)),
   inConfig('a longer timeout', 'timeout: 30000', 'timeout: 60000', wider('/policy/limits/timeout')),
@@ -311,6 +322,7 @@ const changes: readonly Change[] = [
 
   // Server
   inConfig('a public address', 'host: 127.0.0.1', 'host: 0.0.0.0', wider('/http/host')),
+  inConfig('a service with deeper links', 'depth: 5', 'depth: 50', wider('/sources/2/depth')),
   inConfig('a further Host name', 'hosts: [mcp.acme.example]', 'hosts: [mcp.acme.example, evil.example]', wider('/http/hosts')),
   inConfig('a further web page', 'origins: [https://app.acme.example]', 'origins: [https://app.acme.example, https://evil.example]', wider('/http/origins')),
   inConfig('another port', 'port: 4747', 'port: 4748', { pointer: '/http/port', effect: 'neutral', breaking: true }),
@@ -329,6 +341,7 @@ const env = {
   WAREHOUSE_TOKEN: 'value-of-warehouse-token',
   OTHER_TOKEN: 'value-of-other-token',
   PETS_KEY: 'value-of-pets-key',
+  PETS_URL: 'https://value-of-pets-url.example/v1',
   INTENT_KEY: 'value-of-intent-key-0123456789abcdef',
   INTENT_KEY_2: 'value-of-second-key-0123456789abcdef',
 }

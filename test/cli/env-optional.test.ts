@@ -107,6 +107,27 @@ describe('--env-optional', () => {
     expect(stdout).not.toMatch(/secret|elsewhere\.example/)
   })
 
+  test('another host is seen when a variable has the first part of its URL', async () => {
+    const [old, current] = await Promise.all(
+      ['warehouse.acme.example', 'warehouse.acme.example.evil.example'].map((host) =>
+        aProject({
+          ...files,
+          'drawbridge.yaml': config.replace('env://REMOTE_URL', `https://${host}/intents`),
+        }),
+      ),
+    )
+    const env = { OTHER_URL: 'https://warehouse.acme.example' }
+    const { code, stdout } = await drawbridge(
+      ['diff', old ?? '', current ?? '', '--env-optional'],
+      { cwd, env },
+    )
+
+    expect(code).toBe(1)
+    expect(stdout).toMatch(
+      /moved from the host warehouse\.acme\.example to warehouse\.acme\.example\.evil\.example/,
+    )
+  })
+
   test('errors in other values are still reported', async () => {
     const folder = await aProject({
       ...files,

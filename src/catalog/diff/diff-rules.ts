@@ -1,7 +1,14 @@
 import type { Capability } from '../../capability/capability.ts'
 import type { Effects } from '../../capability/effects.ts'
 import type { Budget, Rate, Rules } from '../../capability/rules.ts'
-import { type Effect, type Finding, opposite, pairById, toEffect } from './difference.ts'
+import {
+  type Effect,
+  type Finding,
+  opposite,
+  pairById,
+  reviewAdvice,
+  toEffect,
+} from './difference.ts'
 
 /** Compares effects and rules: what calls may do, who may make them, and which limits apply. */
 export const diffRules = (before: Capability, after: Capability): Finding[] => [
@@ -20,6 +27,8 @@ interface Switch {
   /** The findings when it was switched on, and off. */
   readonly on: SwitchFinding
   readonly off: SwitchFinding
+  /** The message when it was switched off by a declaration alone, which takes oversight away: that is widening. */
+  readonly undeclared?: string
 }
 
 type SwitchFinding = readonly [
@@ -43,10 +52,12 @@ const rule = (name: 'approval' | 'idempotencyKey' | 'recordArguments' | 'repeats
 const switches: readonly Switch[] = [
   { ...effect('writes'),
     on:  ['newly_writing',        'widening',  'fits',   'It now has side effects.'],
-    off: ['no_longer_writing',    'narrowing', 'fits',   'It no longer has side effects.'] },
+    off: ['no_longer_writing',    'narrowing', 'fits',   'It no longer has side effects.'],
+    undeclared: 'It is no longer declared as having side effects: keys, the detection of duplicates and rules for writes no longer apply.' },
   { ...effect('irreversible'),
     on:  ['newly_irreversible',   'widening',  'fits',   'Its effects can no longer be undone.'],
-    off: ['no_longer_irreversible', 'narrowing', 'fits', 'Its effects can now be undone.'] },
+    off: ['no_longer_irreversible', 'narrowing', 'fits', 'Its effects can now be undone.'],
+    undeclared: 'Its effects are no longer declared as irreversible.' },
   { ...effect('reachesOut'),
     on:  ['newly_reaching_out',   'widening',  'fits',   'It now talks to other systems.'],
     off: ['no_longer_reaching_out', 'narrowing', 'fits', 'It no longer talks to other systems.'] },
@@ -68,11 +79,17 @@ const switches: readonly Switch[] = [
 ]
 
 const diffSwitches = (before: Capability, after: Capability): Finding[] =>
-  switches.flatMap(({ pointer, is, on, off }) => {
+  switches.flatMap(({ pointer, is, on, off, undeclared }) => {
     if (is(before) === is(after)) return []
+    if (undeclared !== undefined && is(before) && !isOtherRequest(before, after))
+      return [{ pointer, kind: off[0], effect: 'widening', breaking: false, message: undeclared }]
     const [kind, effect, breaks, message] = is(after) ? on : off
     return [{ pointer, kind, effect, breaking: breaks === 'breaks', message }]
   })
+
+/** Calls use another HTTP method, from which the effects follow. */
+const isOtherRequest = (before: Capability, after: Capability): boolean =>
+  before.destination?.method !== after.destination?.method
 
 /** All listed scopes are required: an added one excludes callers, a removed one admits more. */
 const diffPermissions = (before: readonly string[], after: readonly string[]): Finding[] => [
@@ -135,13 +152,15 @@ function diffCost({ cost: before }: Rules, { cost: after }: Rules): Finding[] {
   const sameUnit = !before || !after || before.unit === after.unit
   if (old === current && sameUnit) return []
   const show = (cost: Rules['cost']) => (cost ? `${cost.amount} ${cost.unit}` : 'nothing')
+  const message = `The cost of a call changed from ${show(before)} to ${show(after)}.`
   return [
     {
       pointer: '/rules/cost',
       kind: 'cost_changed',
-      effect: sameUnit ? toEffect(current, old) : 'neutral',
       breaking: !sameUnit,
-      message: `The cost of a call changed from ${show(before)} to ${show(after)}.`,
+      ...(sameUnit
+        ? { effect: toEffect(current, old), message }
+        : { effect: 'neutral', review: true, message: `${message} ${reviewAdvice}` }),
     },
   ]
 }
@@ -254,7 +273,8 @@ const limitRemoved = (limit: Limit, description: string): Finding => ({
 
 /** The two cannot be ordered, so a human has to judge: reported as breaking. */
 const limitIncomparable = (limit: Limit, message: string): Finding => ({
-  ...limitChanged(limit, 'neutral', message),
+  ...limitChanged(limit, 'neutral', `${message} ${reviewAdvice}`),
   kind: `${limit}_changed`,
   breaking: true,
+  review: true,
 })

@@ -4,11 +4,16 @@ import type { JsonObject } from '../../capability/json.ts'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toPointer } from '../../json/to-pointer.ts'
-import { type Finding, pairById } from './difference.ts'
+import { type Finding, pairById, reviewAdvice } from './difference.ts'
 import { compareKeyword, isAnnotation, type KeywordVerdict } from './schema-keywords.ts'
 
 /** Compares the input and output schemas. */
-export function diffContracts(before: Capability, after: Capability): Finding[] {
+export const diffContracts = (before: Capability, after: Capability): Finding[] =>
+  listContractFindings(before, after).map((one) =>
+    one.review ? { ...one, message: `${one.message} ${reviewAdvice}` } : one,
+  )
+
+function listContractFindings(before: Capability, after: Capability): Finding[] {
   const findings = new Comparison('input').run(before.input.schema, after.input.schema)
   const [old, current] = [before.output?.schema, after.output?.schema]
   if (old && current) return [...findings, ...new Comparison('output').run(old, current)]
@@ -45,13 +50,13 @@ export type Direction = 'input' | 'output'
 const judgements = {
   input:  { tighter: { effect: 'narrowing', breaking: true },
             looser:  { effect: 'widening',  breaking: false },
-            other:   { effect: 'neutral',   breaking: true },
+            other:   { effect: 'neutral',   breaking: true, review: true },
             annotation: { effect: 'neutral',   breaking: false } },
   output: { tighter: { effect: 'narrowing', breaking: false },
             looser:  { effect: 'widening',  breaking: true },
-            other:   { effect: 'neutral',   breaking: true },
+            other:   { effect: 'neutral',   breaking: true, review: true },
             annotation: { effect: 'neutral',   breaking: false } },
-} as const satisfies Record<Direction, Record<KeywordVerdict, Pick<Finding, 'effect' | 'breaking'>>>
+} as const satisfies Record<Direction, Record<KeywordVerdict, Pick<Finding, 'effect' | 'breaking' | 'review'>>>
 
 const judge = (direction: Direction, verdict: KeywordVerdict) => judgements[direction][verdict]
 

@@ -5,23 +5,19 @@ import { toCapabilitySurface } from './capability-settings.ts'
 import { diffRules } from './diff-rules.ts'
 import { diffContracts } from './diff-schemas.ts'
 import { diffSettings } from './diff-settings.ts'
-import { diffSources, type MaskSurface } from './diff-sources.ts'
+import { diffSources } from './diff-sources.ts'
 import type { Difference, Finding, Noun } from './difference.ts'
 
 /** All differences between two snapshots, in a deterministic order; those of sources as a whole come first. */
-export function diffSnapshots(
-  before: Snapshot,
-  after: Snapshot,
-  mask: MaskSurface = (surface) => surface,
-): Difference[] {
+export function diffSnapshots(before: Snapshot, after: Snapshot): Difference[] {
   const nouns: readonly (readonly [Noun, Entries, Entries])[] = [
     ['capability', before.capabilities, after.capabilities],
     ['view', toViews(before), toViews(after)],
     ['prompt', before.prompts, after.prompts],
   ]
   return [
-    ...diffSources(before.sources, after.sources, mask),
-    ...nouns.flatMap(([noun, old, current]) => diffEntries(noun, old, current, mask)),
+    ...diffSources(before.sources, after.sources),
+    ...nouns.flatMap(([noun, old, current]) => diffEntries(noun, old, current)),
   ]
 }
 
@@ -30,15 +26,10 @@ type Entries = ReadonlyMap<string, Entry<Capability>>
 const toViews = ({ views, templates }: Snapshot): Entries =>
   new Map([...views, ...templates.map((entry) => [entry.capability.uri, entry] as const)])
 
-function diffEntries(noun: Noun, before: Entries, after: Entries, mask: MaskSurface): Difference[] {
+function diffEntries(noun: Noun, before: Entries, after: Entries): Difference[] {
   const names = [...new Set([...before.keys(), ...after.keys()])].sort(byCodeUnit)
   return names.flatMap((capability) =>
-    diffCapabilities(
-      noun,
-      before.get(capability)?.capability,
-      after.get(capability)?.capability,
-      mask,
-    )
+    diffCapabilities(noun, before.get(capability)?.capability, after.get(capability)?.capability)
       .sort(byPointer)
       .map((finding) => ({ noun, capability, ...finding })),
   )
@@ -51,14 +42,13 @@ function diffCapabilities(
   noun: Noun,
   before: Capability | undefined,
   after: Capability | undefined,
-  mask: MaskSurface,
 ): Finding[] {
   if (before && after)
     return [
       ...diffMetadata(before, after),
       ...diffContracts(before, after),
       ...diffRules(before, after),
-      ...diffSettings(mask(toCapabilitySurface(before)), mask(toCapabilitySurface(after))),
+      ...diffSettings(toCapabilitySurface(before), toCapabilitySurface(after)),
     ]
   if (after)
     return [

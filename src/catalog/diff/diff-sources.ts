@@ -8,12 +8,11 @@ import { type Difference, pairById } from './difference.ts'
 export const diffSources = (
   before: readonly SourceSummary[],
   after: readonly SourceSummary[],
-  mask: MaskSurface,
 ): Difference[] =>
   pairById(before, after, ({ id }) => id)
     .both.filter(([old, current]) => old.id === current.id || isAlike(old, current))
     .flatMap(([old, current]) =>
-      diffSettings(mask(toSurface(old)), mask(toSurface(current))).map((finding) => ({
+      diffSettings(toSurface(old), toSurface(current)).map((finding) => ({
         noun: 'source' as const,
         capability: current.id,
         ...finding,
@@ -23,9 +22,6 @@ export const diffSources = (
 /** Sources of one kind have the same rules. */
 const isAlike = (old: SourceSummary, current: SourceSummary): boolean =>
   old.surface?.rules === current.surface?.rules
-
-/** Replaces values that must not be printed. */
-export type MaskSurface = (surface: TrustSurface) => TrustSurface
 
 /** What the source says about itself; if nothing else, what its clients are told. */
 function toSurface({ surface, about }: SourceSummary): TrustSurface {

@@ -27,6 +27,9 @@ export type Effect = 'widening' | 'narrowing' | 'neutral'
 /** A difference before it is attributed to a capability. */
 export type Finding = Omit<Difference, 'noun' | 'capability' | 'at'>
 
+/** The end of the message of a finding that a person has to decide. */
+export const reviewAdvice = 'Review it: whether more is possible now cannot be decided here.'
+
 export const toEffect = (before: number, after: number): Effect =>
   after > before ? 'widening' : after < before ? 'narrowing' : 'neutral'
 

@@ -24,8 +24,16 @@ export function judgeAddress({ old, current }: AddressChange): AddressVerdict[] 
   if (current === undefined)
     return [toVerdict('removed', 'narrowing', `was removed: ${toText(old)}`)]
   const [from, to] = [toAddress(old), toAddress(current)]
-  if (!from || !to)
-    return [toVerdict('changed', 'neutral', `changed from ${toText(old)} to ${toText(current)}`)]
+  if (!from || !to) {
+    // The value of a variable is not part of the configuration, and can be any host.
+    const canMove = isReference(old) || isReference(current)
+    const text = `changed from ${toText(old)} to ${toText(current)}`
+    return [
+      canMove
+        ? toVerdict('changed', 'widening', `${text}, which can be another host`)
+        : toVerdict('changed', 'neutral', text),
+    ]
+  }
   const verdicts: AddressVerdict[] = []
   if (from.host !== to.host)
     verdicts.push({
@@ -80,7 +88,7 @@ const bareHost = /^(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d+)?$/i
 /** `undefined` for references such as `env://NAME` and for relative addresses. */
 function toAddress(value: Json): Address | undefined {
   if (typeof value !== 'string') return undefined
-  if (/^(?:env|vault|kms):/.test(value)) return undefined
+  if (isReference(value)) return undefined
   if (hasScheme.test(value)) {
     if (!URL.canParse(value)) return undefined
     const { protocol, host, pathname, search, hash, username, password } = new URL(value)
@@ -91,6 +99,9 @@ function toAddress(value: Json): Address | undefined {
     ? { scheme: '', host: value.toLowerCase(), path: '', rest: '' }
     : undefined
 }
+
+const isReference = (value: Json): boolean =>
+  typeof value === 'string' && /^(?:env|vault|kms):/.test(value)
 
 /** A reference to a variable, or a relative address. */
 const plainReference = /^(?:(?:env|vault|kms):\/\/)?[\w./:-]*$/

@@ -4,7 +4,7 @@ import type { Judgement, SettingRule } from '../../capability/trust-surface.ts'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isLoopbackHost } from '../../upstream/loopback.ts'
-import { type Effect, type Finding, toEffect } from './difference.ts'
+import { type Effect, type Finding, reviewAdvice, toEffect } from './difference.ts'
 import { judgeAddress } from './judge-address.ts'
 
 type Value = Json | undefined
@@ -23,7 +23,8 @@ export type Verdict = Omit<Finding, 'pointer'>
 /** The findings about one changed setting. */
 export function judgeSetting(rule: SettingRule, change: Change): Verdict[] {
   const { judgement } = rule
-  const absent = rule.absent ?? (judgement === 'on' || judgement === 'off' ? false : undefined)
+  const isSwitch = judgement === 'on' || judgement === 'off'
+  const absent = rule.absent === undefined && isSwitch ? false : rule.absent
   // A default that is written out changes nothing.
   if (absent !== undefined && isSame(change.old ?? absent, change.current ?? absent)) return []
   if (typeof judgement === 'object') return [judgeOrder(judgement.order, rule, change)]
@@ -230,8 +231,6 @@ const toAction = (old: Value, current: Value): Action =>
 interface FindingParts extends Pick<Finding, 'effect' | 'message' | 'review'> {
   readonly action: Action
 }
-
-const reviewAdvice = 'Review it: whether more is possible now cannot be decided here.'
 
 const toFinding = (
   { breaks, kind = 'setting' }: SettingRule,

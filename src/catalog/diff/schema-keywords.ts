@@ -14,10 +14,14 @@ type Compare = (before: Schema, after: Schema, keyword: string) => KeywordChange
 
 /** Judges the change of one keyword without subschemas. */
 export function compareKeyword(keyword: string, before: Schema, after: Schema): KeywordChange[] {
-  if (canonicalize(before[keyword] ?? null) === canonicalize(after[keyword] ?? null)) return []
+  if (toText(before, keyword) === toText(after, keyword)) return []
   if (isAnnotation(keyword)) return compareAnnotation(before, after, keyword)
   return (comparisons[keyword] ?? compareConstraint)(before, after, keyword)
 }
+
+/** Absent is not the same as null, which is a value of `const`. */
+const toText = (schema: Schema, keyword: string): string | undefined =>
+  Object.hasOwn(schema, keyword) ? canonicalize(schema[keyword]) : undefined
 
 const annotations = new Set([
   'title',
@@ -117,18 +121,18 @@ const compareType: Compare = (before, after) => {
   return [{ verdict, kind, message: toMessage('type', before.type, after.type) }]
 }
 
-/** The values of `enum` or `const`; `undefined` without either. */
-const toValues = ({ enum: values, const: single }: Schema): ReadonlySet<string> | undefined =>
-  Array.isArray(values)
-    ? new Set(values.map((value) => canonicalize(value) ?? 'null'))
-    : single === undefined
-      ? undefined
-      : new Set([canonicalize(single) ?? 'null'])
+/** The values that `enum` and `const` both allow; `undefined` without either. */
+function toValues({ enum: values, const: single }: Schema): ReadonlySet<string> | undefined {
+  const only = single === undefined ? undefined : (canonicalize(single) ?? 'null')
+  if (!Array.isArray(values)) return only === undefined ? undefined : new Set([only])
+  const listed = values.map((value) => canonicalize(value) ?? 'null')
+  return new Set(only === undefined ? listed : listed.filter((value) => value === only))
+}
 
 const compareValues: Compare = (before, after, keyword) => {
   const [old, current] = [toValues(before), toValues(after)]
-  // A change between const and enum is reported once, under enum.
-  if (keyword === 'const' && (before.enum ?? after.enum) !== undefined) return []
+  // A change of both keywords is reported once, under enum.
+  if (keyword === 'const' && toText(before, 'enum') !== toText(after, 'enum')) return []
   if (!old || !current) return compareConstraint(before, after, keyword)
   const removed = [...old].filter((value) => !current.has(value)).sort()
   const added = [...current].filter((value) => !old.has(value)).sort()

@@ -82,12 +82,13 @@ const sourceRules: readonly SettingRule[] = [
   { at: '/sources/*/links',  label: 'the exposure of links', judgement: { order: ['out-of-band', 'tools'] }, absent: 'tools' },
   { at: '/sources/*/strings',   label: 'the meaning of strings', judgement: 'review' },
   { at: '/sources/*/readiness', label: 'the wait for first values', judgement: 'text' },
-  { at: '/sources/*/depth',     label: 'the depth of links', judgement: 'more' },
+  { at: '/sources/*/depth',     label: 'the depth of links', judgement: 'more', absent: 5 },
   { at: '/sources/*/effects',   label: 'the declared effects', judgement: 'review', items: { noun: 'action' } },
-  // A declaration of fewer effects takes keys and approvals away; it does not change what a call does.
+  // A declaration of fewer effects takes keys and approvals away; it does not change what a call does. Without
+  // one, the effects are inferred, and can be the unfavourable ones.
   ...['writes', 'irreversible', 'reachesOut'].map((name) =>
-    ({ at: `/sources/*/effects/*/${name}`, label: `the declared effect ${name}`, judgement: 'off' as const })),
-  { at: '/sources/*/effects/*/repeatable', label: 'the declared effect repeatable', judgement: 'on' },
+    ({ at: `/sources/*/effects/*/${name}`, label: `the declared effect ${name}`, judgement: 'off' as const, absent: true })),
+  { at: '/sources/*/effects/*/repeatable', label: 'the declared effect repeatable', judgement: 'on', absent: null },
 
   // Records
   { at: '/sources/*/records/server', label: 'the records server', judgement: 'address' },
@@ -101,7 +102,7 @@ const sourceRules: readonly SettingRule[] = [
   { at: '/sources/*/intents/remote/*/version',     label: 'the version',     judgement: 'text' },
   { at: '/sources/*/intents/remote/*/priority',    label: 'the priority, which decides who is asked first', judgement: 'review' },
   { at: '/sources/*/intents/remote/*/concurrency', label: 'the number of concurrent calls', judgement: 'more' },
-  { at: '/sources/*/intents/remote/*/timeout',     label: 'the time limit of an attempt', judgement: 'more' },
+  { at: '/sources/*/intents/remote/*/timeout',     label: 'the time limit of an attempt', judgement: 'more', absent: 10_000 },
   ...intentRules('/sources/*/intents/remote/*/capabilities'),
   ...natsRules('/sources/*/intents/remote/*'),
   { at: '/sources/*/intents/remote/*/token', label: 'the token', judgement: 'secret' },

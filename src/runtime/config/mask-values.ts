@@ -1,45 +1,63 @@
-import type { Json, JsonObject } from '../../capability/json.ts'
-import type { TrustSurface } from '../../capability/trust-surface.ts'
-import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { ConfigReading } from './read-config.ts'
 import type { UnsetVariables } from './unset-variables.ts'
 
 /** Shorter values occur in ordinary words. */
 const minLength = 8
 
-/** Replaces values from the environment by their references, so that they can be printed and compared. */
+/** Replaces values from the environment by their references in texts that are printed. */
 export function createMask(
   configurations: readonly Pick<ConfigReading, 'secrets' | 'variables'>[],
   unset: UnsetVariables | undefined,
 ): (text: string) => string {
   const references = configurations.flatMap(({ secrets, variables }) =>
-    secrets.map((value, index) => [value, `env://${variables[index]}`] as const),
+    secrets.flatMap((value, index) => {
+      const reference = `env://${variables[index]}`
+      return [value, ...toUrlParts(value)].map((text) => [text, reference] as const)
+    }),
   )
   // Longest first: a value may contain another one.
-  const sorted = [...new Map(references)].sort(([a], [b]) => b.length - a.length)
+  const sorted = [...new Map(references)]
+    .sort(([a], [b]) => b.length - a.length)
+    .map(([value, reference]) => ({ value, reference, pattern: toPattern(value) }))
   return (text) => {
-    const exact = sorted.find(([value]) => value === text)
-    if (exact) return exact[1]
+    const exact = sorted.find(({ value }) => value === text)
+    if (exact) return exact.reference
     let masked = text
-    for (const [value, reference] of sorted)
-      if (value.length >= minLength) masked = masked.replaceAll(value, reference)
+    for (const { value, reference, pattern } of sorted)
+      if (value.length >= minLength)
+        masked = maskBeginning(
+          masked.replaceAll(pattern, () => reference),
+          value,
+          reference,
+        )
     return unset?.mask(masked) ?? masked
   }
 }
 
-/** Applies a mask to all texts of the settings; keys are names, not values. */
-export const maskSurface =
-  (mask: (text: string) => string) =>
-  ({ settings, rules }: TrustSurface): TrustSurface => ({
-    settings: maskTexts(settings, mask) as JsonObject,
-    rules,
-  })
+/** Messages shorten long texts: the beginning of a value may stand before an ellipsis. */
+function maskBeginning(text: string, value: string, reference: string): string {
+  let masked = text
+  for (let end = masked.indexOf('…'); end >= 0; end = masked.indexOf('…', end + 1))
+    for (let length = Math.min(value.length - 1, end); length >= minLength; length--)
+      if (masked.startsWith(value.slice(0, length), end - length)) {
+        masked = `${masked.slice(0, end - length)}${reference}${masked.slice(end)}`
+        end += reference.length - length
+        break
+      }
+  return masked
+}
 
-function maskTexts(value: Json | undefined, mask: (text: string) => string): Json | undefined {
-  if (typeof value === 'string') return mask(value)
-  if (Array.isArray(value)) return value.map((item) => maskTexts(item, mask) ?? null)
-  if (!isPlainObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value as JsonObject).map(([key, item]) => [key, maskTexts(item, mask)]),
-  )
+/** Messages about a URL name its host or its path alone. */
+function toUrlParts(value: string): string[] {
+  if (!value.includes('://') || !URL.canParse(value)) return []
+  const { host, pathname } = new URL(value)
+  return [host, pathname.replace(/\/$/, '')]
+}
+
+/** A URL, host or path is not the beginning of a longer one: `https://a.example` is not in `https://a.example.com`. */
+function toPattern(value: string): RegExp {
+  const escaped = value.replaceAll(/[^\w\s]/g, '\\$&')
+  return /^[\w.:/[\]-]+$/.test(value) && /[.:/]/.test(value)
+    ? new RegExp(`(?<![\\w.-])${escaped}(?![\\w-]|\\.\\w)`, 'g')
+    : new RegExp(escaped, 'g')
 }

@@ -19,7 +19,9 @@ export class UnsetVariables {
   addPlaceholder(placeholder: string, name: string): void {
     this.#names.set(placeholder, name)
     // Messages about a URL often name its host alone.
-    if (placeholder.includes('://')) this.#names.set(new URL(placeholder).host, name)
+    if (!placeholder.includes('://')) return
+    this.#names.set(placeholder.replace(/\/$/, ''), name)
+    this.#names.set(new URL(placeholder).host, name)
   }
 
   /** Whether a value of a configuration contains a placeholder. */

@@ -92,7 +92,7 @@ export class CapabilityLoader {
       repeatable: declaration.effects.repeatable,
       retries: manifest.runtime.max_retries,
     })
-    return [Object.freeze({ ...declaration, input, output, invoke, ...toTarget(route, id) })]
+    return [Object.freeze({ ...declaration, input, output, invoke, ...this.#toTarget(route, id) })]
   }
 
   #toInvoke(
@@ -102,6 +102,41 @@ export class CapabilityLoader {
     return route.kind === 'handler'
       ? toHandlerInvoke(route.run, options)
       : toUpstreamInvoke(() => this.#parts.upstreams.open(route), options)
+  }
+
+  /** What a call runs: the code of a handler, or an interface of the agent. */
+  #toTarget(route: CapabilityRoute, id: string): Pick<Capability, 'destination' | 'code'> {
+    if (route.kind === 'handler') return { code: route.code }
+    const { name, protocol, endpoint, auth } = route.interface
+    const target = findTarget(route, id)
+    const { secret } = route
+    const references = target
+      ? (route.api?.references.get(id) ?? [])
+      : secret && !isFault(secret)
+        ? [secret.name]
+        : []
+    const schemes = target && !isFault(target.security) ? target.security : []
+    return {
+      destination: dropUndefined({
+        interface: name,
+        protocol,
+        endpoint,
+        auth,
+        secret: toList(references),
+        secretHost: toList(this.#listBoundHosts([name, ...schemes.map((one) => one.name)])),
+        method: target?.operation.method.toUpperCase(),
+        path: target?.operation.route,
+        request: target && toRequestDigest(target),
+      }),
+    }
+  }
+
+  /** The hosts to which the operator bound the secrets of these names. */
+  #listBoundHosts(names: readonly string[]): readonly string[] {
+    const { secrets } = this.#parts.options
+    return names.flatMap((name) =>
+      Object.hasOwn(secrets, name) ? (secrets[name]?.host ?? []) : [],
+    )
   }
 
   /** Reports, once for each interface, what would make all calls over it fail. */
@@ -197,26 +232,5 @@ function findApiMismatch(
     : `${label} has no argument ${JSON.stringify(unknown)}, so that it would be lost`
 }
 
-/** What a call runs: the code of a handler, or an interface of the agent. */
-function toTarget(route: CapabilityRoute, id: string): Pick<Capability, 'destination' | 'code'> {
-  if (route.kind === 'handler') return { code: route.code }
-  const { name, protocol, endpoint, auth } = route.interface
-  const target = findTarget(route, id)
-  if (!target) {
-    const secret = route.secret && !isFault(route.secret) ? route.secret.name : undefined
-    return { destination: dropUndefined({ interface: name, protocol, endpoint, auth, secret }) }
-  }
-  const references = route.api?.references.get(id) ?? []
-  return {
-    destination: dropUndefined({
-      interface: name,
-      protocol,
-      endpoint,
-      auth,
-      secret: references.length > 0 ? references.join(' ') : undefined,
-      method: target.operation.method.toUpperCase(),
-      path: target.operation.route,
-      request: toRequestDigest(target),
-    }),
-  }
-}
+const toList = (texts: readonly string[]): string | undefined =>
+  texts.length > 0 ? texts.join(' ') : undefined

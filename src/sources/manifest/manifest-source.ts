@@ -119,7 +119,13 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
   }
   const about = toAbout(manifest)
   if (handlers.fault !== undefined)
-    return { capabilities: [], diagnostics, about, positionOf: locate }
+    return {
+      capabilities: [],
+      diagnostics,
+      about,
+      surface: toSurface(manifest, new Map()),
+      positionOf: locate,
+    }
 
   const isOffered = ({ protocols }: ManifestCapability) => options.all || protocols.includes('MCP')
   const offered = new Set(manifest.capabilities.filter(isOffered).map(({ index }) => index))
