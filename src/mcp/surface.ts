@@ -8,6 +8,7 @@ import type { FairShares } from '../capability/fair-shares.ts'
 import type { About } from '../capability/source.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Entry } from '../catalog/snapshot.ts'
+import { toAcceptedKey } from '../governance/key-form.ts'
 import { permits } from '../governance/permits.ts'
 import type { Next } from '../governance/steps/step.ts'
 import { type Announcement, Announcements } from './announcements.ts'
@@ -108,7 +109,7 @@ export class Surface {
         idempotencyKey:
           outerCall.idempotencyKey === undefined
             ? undefined
-            : toStepKey(outerCall.idempotencyKey, step),
+            : toAcceptedKey(capability, toStepKey(outerCall.idempotencyKey, step)),
         listing: outerCall.listing,
         listener: outerCall.listener,
         traceparent: outerCall.traceparent,

@@ -1,7 +1,8 @@
+import { symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { aManifest, anInterface, toYaml } from '../support/a-manifest.ts'
-import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
+import { aConfig, aProject, aSharedProject, aToolModule } from '../support/a-project.ts'
 import { drawbridge } from '../support/run-cli.ts'
 
 const hostile = 'Ends | the row. </details> <b>@acme/team</b> [x](https://evil.example) #12 `code`'
@@ -34,6 +35,25 @@ const cwd = await aSharedProject({
     }),
   ),
   'same/agent.yaml': toYaml(aManifest({ interfaces: [anInterface({ auth: 'none' })] })),
+  ...Object.fromEntries(
+    ['old', 'new'].flatMap((state) => [
+      [
+        `handlers/${state}/drawbridge.yaml`,
+        'sources: [{ manifest: agent.yaml, handlers: ./handlers.ts }]',
+      ],
+      [`handlers/${state}/handlers.ts`, "import 'a-package-that-is-not-installed'\n"],
+      [
+        `handlers/${state}/agent.yaml`,
+        toYaml(
+          aManifest({
+            interfaces: [
+              anInterface({ auth: 'none', endpoint: `https://${state}.acme.example/mcp` }),
+            ],
+          }),
+        ),
+      ],
+    ]),
+  ),
   'broken/drawbridge.yaml': 'sources: [{ definitions: ./tool.ts }, { definitions: ./ping.ts }]',
   'broken/tool.ts': 'export const one = {',
   'broken/ping.ts': aToolModule({ name: 'ping' }),
@@ -221,6 +241,28 @@ test('the same files in another folder are no difference', async () => {
   const { stdout } = await diff(path.join(cwd, 'base/agent.yaml'), 'same/agent.yaml', '--json')
 
   expect(JSON.parse(stdout)).toEqual([])
+})
+
+test('handlers that do not load do not hide the manifest', async () => {
+  const { code, stdout } = await diff('handlers/old', 'handlers/new')
+
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/error .*a-package-that-is-not-installed/)
+  expect(stdout).toMatch(/widening .*moved from the host old\.acme\.example to new\.acme\.example/)
+})
+
+test('the same folder behind a symbolic link is no difference', async () => {
+  const folder = await aProject({
+    'release/drawbridge.yaml': aConfig(),
+    'release/tools/ping.ts': aToolModule({ name: 'ping' }),
+  })
+  symlinkSync('release', path.join(folder, 'current'))
+
+  const { code, stdout } = await drawbridge(['diff', 'release', 'current', '--json'], {
+    cwd: folder,
+  })
+
+  expect({ code, differences: JSON.parse(stdout) }).toEqual({ code: 0, differences: [] })
 })
 
 describe('a part that does not load in either state', () => {

@@ -366,6 +366,46 @@ describe('handlers', () => {
     )
   })
 
+  test('of a capability with an error of its own are not reported', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': 'sources: [{ manifest: agent.yaml, handlers: ./handlers.ts }]\n',
+      'agent.yaml': toYaml(
+        aManifest({
+          capabilities: [{}, { id: 'refund', category: 'nonsense' }],
+          interfaces: [anInternalInterface()],
+        }),
+      ),
+      'handlers.ts': 'export const refund = () => ({})\nexport const lookUpOrder = () => ({})\n',
+    })
+    const { stdout } = await drawbridge(['check'], { cwd })
+
+    expect(stdout).toMatch(/category/)
+    expect(stdout).not.toMatch(/handler_unmatched/)
+  })
+
+  test('and other findings about many capabilities are one line with a count', async () => {
+    const capabilities = Array.from({ length: 30 }, (_, index) => ({
+      id: `c${index}`,
+      protocols: ['HTTP'],
+      x_team: 'desk',
+    }))
+    const cwd = await aProject({
+      'drawbridge.yaml':
+        'sources: [{ manifest: agent.yaml, handlers: ./handlers.ts, all: true, strict: false }]\n',
+      'agent.yaml': toYaml(aManifest({ capabilities, interfaces: [anInterface()] })),
+      'handlers.ts': capabilities
+        .map(({ id }) => `export const other_${id} = () => ({})\n`)
+        .join(''),
+    })
+    const { stdout } = await drawbridge(['check'], { cwd })
+
+    for (const code of ['field_unknown', 'route_missing', 'handler_unmatched'])
+      expect(stdout.split('\n').filter((line) => line.includes(code))).toEqual([
+        expect.stringContaining('and 29 more like it'),
+      ])
+    expect(stdout).toMatch(/c0 cannot be called: the manifest has no HTTP interface/)
+  })
+
   test('that are no functions leave their capability without a way to be called', async () => {
     const { code, lines } = await check(
       'export const refund = "later"\nexport const lookUpOrder = () => ({})\n',

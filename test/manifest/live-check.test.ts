@@ -233,6 +233,7 @@ describe('a live check', () => {
     const findings = await probe(over(silent.url, [{}]))
 
     expect(brief(findings)).toEqual(['error upstream_unreachable /interfaces/0/endpoint'])
+    expect(findings[0]?.message).toMatch(/cannot be reached: it did not answer in time/)
     expect(performance.now() - startMs).toBeLessThan(atMost(3000))
   })
 

@@ -206,6 +206,72 @@ test('an identical call under another own key is a possible duplicate', async ()
   expect((await charge(key)).isError).not.toBe(true)
 })
 
+const uuids = ['0e1f3c58-66b4-4e2c-9d1f-7d3f3c1c2b10', '1e1f3c58-66b4-4e2c-9d1f-7d3f3c1c2b10']
+describe.each<[string, Fields, readonly unknown[]]>([
+  ['a UUID', { type: 'string', pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }, uuids],
+  ['a short text', { type: 'string', maxLength: 12 }, ['a', 'b']],
+  ['a number', { type: 'integer' }, [1, 2]],
+])('a key that must be %s', (_, idempotency_key, [first, second]) => {
+  const input_schema = { ...ownKey, properties: { ...ownKey.properties, idempotency_key } }
+
+  test('can confirm a deliberate repeat', async () => {
+    const manifest = aManifest({ capabilities: [aCharge({ input_schema })] })
+    const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+    const charge = (key: unknown) =>
+      bridge.call('charge', { order: 'a', idempotency_key: key as string })
+    await charge(first)
+
+    const duplicate = await charge(second)
+    const [, key = ''] = /with idempotency_key (\S+)\./.exec(JSON.stringify(duplicate)) ?? []
+    const confirmed = await charge(idempotency_key.type === 'integer' ? Number(key) : key)
+
+    expect(duplicate.isError).toBe(true)
+    expect(confirmed.isError).not.toBe(true)
+  })
+
+  test('is derived in that form for the steps of a pipeline', async () => {
+    const capability = aCharge({ input_schema, output_schema: { type: 'object' } })
+    const keysOfSteps: unknown[] = []
+    const handler = (input: unknown) => {
+      keysOfSteps.push((input as { idempotency_key: unknown }).idempotency_key)
+      return {}
+    }
+    const steps = ['charge', 'charge-again'].map((id) => ({
+      id,
+      capability_ref: id,
+      on_failure: 'abort',
+    }))
+    const manifest = aManifest({
+      capabilities: [capability, { ...capability, id: 'charge-again' }],
+      composition: { type: 'pipeline', deterministic: true, steps },
+    })
+    const bridge = await serveManifest(manifest, {
+      handlers: { charge: handler, 'charge-again': handler },
+      compose: true,
+    })
+
+    const result = await bridge.call('order-desk', { order: 'a', idempotency_key: 'of the call' })
+
+    expect(result.isError).not.toBe(true)
+    expect(new Set(keysOfSteps).size).toBe(2)
+  })
+})
+
+test('a key in metadata reaches an argument that is a number', async () => {
+  const properties = { ...ownKey.properties, idempotency_key: { type: 'integer' } }
+  const manifest = aManifest({
+    capabilities: [aCharge({ input_schema: { ...ownKey, properties } })],
+  })
+  const inputs: unknown[] = []
+  const bridge = await serveManifest(manifest, {
+    handlers: { charge: (input) => ({ count: inputs.push(input) }) },
+  })
+
+  await bridge.call('charge', { order: 'a' }, { idempotencyKey: '77' })
+
+  expect(inputs).toEqual([{ order: 'a', idempotency_key: 77 }])
+})
+
 test('an approval covers an own key, and shows it', async () => {
   const manifest = aManifest({ capabilities: [aCharge({ side_effect_level: 'high' })] })
   const inputs: unknown[] = []

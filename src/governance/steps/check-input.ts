@@ -5,6 +5,7 @@ import { isPlainObject } from '../../json/is-plain-object.ts'
 import { tryDigestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
 import { keyArgument, toKeyArgument } from '../key-argument.ts'
+import { toKeyValue } from '../key-form.ts'
 import type { Check, Verdict } from './check.ts'
 
 /** Finds the idempotency key and validates the arguments. */
@@ -39,7 +40,9 @@ function extractKey(call: Call): Call | Failed {
   const keyedCall = { ...call, rawInput: rest, idempotencyKey: key }
   if (owner === 'added') return { ...keyedCall, input: rest }
   const isFilled = owner === 'own' && argument === undefined && key !== undefined
-  return isFilled ? { ...keyedCall, input: { ...rest, [keyArgument]: key } } : keyedCall
+  return isFilled
+    ? { ...keyedCall, input: { ...rest, [keyArgument]: toKeyValue(capability, key) } }
+    : keyedCall
 }
 
 /** Own keys may be declared as numbers. */

@@ -1,8 +1,10 @@
 import type { Call } from '../../capability/call.ts'
+import type { Capability } from '../../capability/capability.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { digestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
 import { toKeyArgument } from '../key-argument.ts'
+import { toAcceptedKey } from '../key-form.ts'
 import type { Clock, Ledger, LedgerReader, Run } from '../ledger.ts'
 import type { Check, Verdict } from './check.ts'
 
@@ -102,7 +104,7 @@ export function findRepeat(
     return toRepeat(keyedRun, call, digest, clock)
   if (mayRepeat) return undefined
   const duplicate = reader.runByDigest(caller.subject, address, digest)
-  if (!duplicate || idempotencyKey === toOverrideKey(duplicate)) return undefined
+  if (!duplicate || idempotencyKey === toOverrideKey(duplicate, capability)) return undefined
   const isRecent =
     duplicate.finished !== undefined && now - duplicate.finished < windows.duplicateMs
   return duplicate.state !== 'done' || isRecent
@@ -161,7 +163,8 @@ function replay(run: Run, call: Call, { toCalendar }: Clock): Outcome {
 }
 
 /** The key that confirms a deliberate duplicate of an earlier run. */
-const toOverrideKey = ({ id }: Run): string => `again-${id}`
+const toOverrideKey = ({ id }: Run, capability: Capability): string =>
+  toAcceptedKey(capability, `again-${id}`)
 
 function possibleDuplicate(
   { capability }: Call,
@@ -184,16 +187,17 @@ function possibleDuplicate(
     duplicate.state === 'unknown'
       ? `First find out if it took effect, and have the operator settle it: drawbridge runs settle ${duplicate.id}.`
       : 'If you wanted it to run once, there is nothing to do.'
+  const key = toOverrideKey(duplicate, capability)
   // A model can send a key only as an argument of the schema.
   const override =
     toKeyArgument(capability) !== 'none'
-      ? `To run it a second time on purpose, call again with idempotency_key ${toOverrideKey(duplicate)}.`
-      : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${toOverrideKey(duplicate)}. A call with other arguments runs.`
+      ? `To run it a second time on purpose, call again with idempotency_key ${key}.`
+      : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${key}. A call with other arguments runs.`
   const message = `An identical call ${states[duplicate.state]}: ${duplicate.id}. ${advice} ${override}${expiry}`
   const details = {
     call: duplicate.id,
     state: duplicate.state,
-    insist_with: toOverrideKey(duplicate),
+    insist_with: key,
   }
   return refused('possible_duplicate', message, { details })
 }

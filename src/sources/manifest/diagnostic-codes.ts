@@ -64,12 +64,26 @@ const countedCodes: ReadonlySet<string> = new Set<DiagnosticCode>([
   'key_needless',
   'cost_unbudgeted',
   'input_not_object',
+  'field_unknown',
+  'route_missing',
+  'handler_unmatched',
+  'yaml_ambiguous',
+  'effect_ungoverned',
+  'schema_inexact',
 ])
+
+/** The rest of the message, after the name it begins with, tells findings of these codes apart. */
+const restBegins: Readonly<Record<string, string>> = {
+  route_missing: ' ',
+  schema_inexact: ' ',
+  handler_unmatched: ': ',
+}
 
 /** Marks findings that differ only in the capability they are about. */
 export function toCounted(diagnostic: Diagnostic): Diagnostic {
-  const { code, pointer } = diagnostic
-  return countedCodes.has(code)
-    ? { ...diagnostic, alike: `${code} ${pointer.replaceAll(/\/\d+/g, '/*')}` }
-    : diagnostic
+  const { code, pointer, message } = diagnostic
+  if (!countedCodes.has(code)) return diagnostic
+  const separator = restBegins[code]
+  const rest = separator === undefined ? '' : message.slice(message.indexOf(separator))
+  return { ...diagnostic, alike: `${code} ${pointer.replaceAll(/\/\d+/g, '/*')}${rest}` }
 }

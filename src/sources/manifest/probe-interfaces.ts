@@ -133,7 +133,7 @@ function toFailedFinding(
   { failure: { code, cause, message } }: Failed,
   at: (field: string) => string,
 ): Finding {
-  const reason = cause ?? message
+  const reason = code === 'upstream_stopped' ? 'it did not answer in time' : (cause ?? message)
   const kind = failureKinds[code]
   if (!kind)
     return [

@@ -14,7 +14,7 @@ export interface HandlerFinding {
 /** Finds exports that no call can reach. Values that are no functions are ignored unless they have the name of a capability. */
 export function checkHandlers(
   { exports, fault }: Handlers,
-  { capabilities }: Pick<ValidManifest, 'capabilities'>,
+  { capabilities, declaredIds }: Pick<ValidManifest, 'capabilities' | 'declaredIds'>,
 ): HandlerFinding[] {
   if (fault !== undefined)
     return [
@@ -25,9 +25,13 @@ export function checkHandlers(
       },
     ]
   const ids = capabilities.map(({ id }) => id)
+  const isInvalid = ({ ids: ownIds }: HandlerExport) =>
+    !ids.some((id) => ownIds.includes(id)) && ownIds.some((id) => declaredIds.has(id))
   // The order of exports depends on how a module is loaded.
   const sorted = [...exports].sort((a, b) => byCodeUnit(a.name, b.name))
   return sorted.flatMap((one) => {
+    // Its capability is reported.
+    if (isInvalid(one)) return []
     const finding = checkExport(one, ids)
     return finding ? [{ ...finding, name: one.name }] : []
   })

@@ -96,8 +96,14 @@ export function findRoute(
     }
   }
   if (unbound) return unbound
+  for (const protocol of ['MCP', 'HTTP'] as const)
+    if (protocols.includes(protocol) && !interfaces.some((one) => one.protocol === protocol))
+      reasons.push(`the manifest has no ${protocol} interface`)
   if (protocols.includes('INTERNAL')) reasons.push('it has no handler')
-  const reason = reasons.length === 0 ? 'it has no MCP or HTTP interface' : reasons.join(', ')
+  const reason =
+    reasons.length === 0
+      ? `${protocols.join(' and ')} cannot be called from here`
+      : reasons.join(', ')
   return { fault: `${id} cannot be called: ${reason}. Add an interface or a handler.` }
 }
 
