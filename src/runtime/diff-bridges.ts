@@ -53,7 +53,10 @@ export function diffBridges(
   const mounts = [...new Set([...old.keys(), ...current.keys()])].sort(byCodeUnit)
   const amend = (diagnostics: readonly Diagnostic[]) => unset?.amend(diagnostics) ?? diagnostics
   const differences = [
-    ...listErrors(amend(before.bridge.diagnostics), amend(now.bridge.diagnostics)),
+    ...listErrors(
+      toErrors(amend(before.bridge.diagnostics), before.configuration.folder),
+      toErrors(amend(now.bridge.diagnostics), now.configuration.folder),
+    ),
     ...diffConfigurations(before, now),
     ...mounts.flatMap((mount) =>
       diffSnapshots(old.get(mount) ?? emptySnapshot, current.get(mount) ?? emptySnapshot).map(
@@ -77,21 +80,22 @@ const toRelative = (at: string, cwd: string): string =>
   /^https?:/.test(at) ? at : path.relative(cwd, at).split(path.sep).join('/')
 
 /** The errors of both states; one that both have is listed once. */
-function listErrors(
-  before: readonly Diagnostic[],
-  now: readonly Diagnostic[],
-): MountedDifference[] {
-  const [old, current] = [toErrors(before), toErrors(now)]
+function listErrors(old: Errors, current: Errors): MountedDifference[] {
   return [...new Map([...old, ...current])].map(([key, one]) =>
     toLoadError(one, !old.has(key) ? 'new' : current.has(key) ? 'old and in the new' : 'old'),
   )
 }
 
-const toErrors = (diagnostics: readonly Diagnostic[]): ReadonlyMap<string, AlikeDiagnostics> =>
+type Errors = ReadonlyMap<string, AlikeDiagnostics>
+
+/** Both states are in different folders, which must not tell their errors apart. */
+const toErrors = (diagnostics: readonly Diagnostic[], folder: string): Errors =>
   new Map(
     groupAlike(diagnostics.filter(({ severity }) => severity === 'error')).map((one) => {
-      const { source, pointer, message } = one.first
-      return [JSON.stringify([source, pointer, message, one.count]), one]
+      const { source, pointer } = one.first
+      const message = one.first.message.replaceAll(`${folder}${path.sep}`, '')
+      const first = { ...one.first, message }
+      return [JSON.stringify([source, pointer, message, one.count]), { ...one, first }]
     }),
   )
 

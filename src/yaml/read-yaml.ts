@@ -57,7 +57,7 @@ export function readYaml(text: string, file: string): YamlReading {
   }
   const faults = document.errors.map(({ pos, message }) => ({
     at: toPosition(pos[0]),
-    message: message.split('\n')[0]?.replace(/ at line \d+, column \d+:?$/, '') ?? '',
+    message: toMessage(message),
   }))
   const value = faults.length > 0 ? undefined : toValue(document, faults, toPosition)
   return {
@@ -71,6 +71,13 @@ export function readYaml(text: string, file: string): YamlReading {
       return isMap(map) ? map.items.map(({ key }) => String(key)) : []
     },
   }
+}
+
+function toMessage(message: string): string {
+  const [first = ''] = message.split('\n')
+  return first.includes('multiple documents')
+    ? 'The file has several YAML documents (---): only one is allowed.'
+    : first.replace(/ at line \d+, column \d+:?$/, '')
 }
 
 function toValue(

@@ -5,7 +5,8 @@ import { aManifest, anInterface, toYaml } from '../support/a-manifest.ts'
 import { aConfig, aProject, aSharedProject, aToolModule } from '../support/a-project.ts'
 import { drawbridge } from '../support/run-cli.ts'
 
-const hostile = 'Ends | the row. </details> <b>@acme/team</b> [x](https://evil.example) #12 `code`'
+const hostile =
+  'Ends | the row. </details> <b>@acme/team</b> [x](https://evil.example) #12 GH-12 0123456789abcdef `code`'
 const many = (folder: string, category: string, verb: string) => ({
   [`many/${folder}/drawbridge.yaml`]: aConfig(),
   ...Object.fromEntries(
@@ -92,7 +93,7 @@ describe('diff --format markdown', () => {
     const row = stdout.split('\n').find((line) => line.includes('Ends')) ?? ''
 
     expect(row.match(/(?<!\\)\|/g)).toHaveLength(4)
-    expect(row).not.toMatch(/<b>|<\/details>|@acme|https:|(?<!\\)[`[]|#12/)
+    expect(row).not.toMatch(/<b>|<\/details>|@acme|https:|(?<!\\)[`[]|#12|GH-12|0123456789/)
     expect(stdout.match(/<\/details>/g)).toHaveLength(1)
   })
 

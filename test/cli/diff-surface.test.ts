@@ -304,7 +304,7 @@ const changes: readonly Change[] = [
   inConfig('a rule for writes only', 'match: billing_*', 'match: billing_*\n      writes: true', wider('/policy/rules/0/writes')),
   inConfig('a rule without its permission', 'permissions: [billing]', 'permissions: []', wider('/policy/rules/0/permissions')),
   inConfig('a rule without approval', 'approval: true', 'approval: false', wider('/policy/rules/0/approval')),
-  inConfig('other approvers', 'approval: true', 'approval: true\n      approvers: [ann]', toReview('/policy/rules/0/approvers')),
+  inConfig('other approvers', 'approval: true', 'approval: true\n      approvers: [ann]', narrower('/policy/rules/0/approvers')),
   inConfig('a higher budget of a rule', 'limit: 10', 'limit: 20', wider('/policy/rules/0/budgets/0/limit')),
   inConfig('a higher rate', 'calls: 5', 'calls: 50', wider('/policy/rules/0/rates/0/calls')),
   inConfig('hidden text that is kept', 'text: strip', 'text: keep', wider('/policy/text')),

@@ -72,6 +72,7 @@ describe('--env-optional', () => {
 
     expect(code).toBe(2)
     for (const name of names) expect(stderr).toContain(`env://${name} is not set`)
+    expect(stderr.trim().split('\n')).toHaveLength(names.length)
   })
 
   test.each([

@@ -184,9 +184,9 @@ const amounts: readonly (readonly [name: string, toAmount: (budget: Budget) => n
   ['limit', ({ limit }) => limit],
   // Negated: the same limit for a longer window allows less.
   ['window', ({ window }) => -windows.indexOf(window)],
-  ['alert', ({ thresholds }) => thresholds.alert],
-  ['reauthorise', ({ thresholds }) => thresholds.reauthorise],
-  ['stop', ({ thresholds }) => thresholds.stop],
+  ['threshold of the notice', ({ thresholds }) => thresholds.alert],
+  ['threshold of the approval', ({ thresholds }) => thresholds.reauthorise],
+  ['threshold of the stop', ({ thresholds }) => thresholds.stop],
   ['comparison with its thresholds', ({ thresholds }) => (thresholds.inclusive ? 0 : 1)],
 ]
 

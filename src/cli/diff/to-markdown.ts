@@ -75,12 +75,17 @@ function toRow(group: readonly MountedDifference[]): string {
  */
 function escapeText(text: string): string {
   const shortened = text.length > maxCellLength ? `${text.slice(0, maxCellLength)}…` : text
-  return escapeHidden(shortened.toWellFormed())
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll(/[\\`*_{}[\]()#+!|~:]/g, String.raw`\$&`)
-    .replaceAll(/www\./gi, String.raw`www\.`)
-    .replaceAll(/[@#]/g, '$&&#8203;')
+  return (
+    escapeHidden(shortened.toWellFormed())
+      .replaceAll(/\s+/g, ' ')
+      .replaceAll('&', '&amp;')
+      .replaceAll('<', '&lt;')
+      .replaceAll('>', '&gt;')
+      .replaceAll(/[\\`*_{}[\]()#+!|~:]/g, String.raw`\$&`)
+      .replaceAll(/www\./gi, String.raw`www\.`)
+      .replaceAll(/[@#]/g, '$&&#8203;')
+      // GH-12 is an issue, and 7 to 40 hexadecimal digits are a commit.
+      .replaceAll(/\bGH-(?=\d)/gi, '$&&#8203;')
+      .replaceAll(/\b[0-9a-f]{4}(?=[0-9a-f]{3,36}\b)/g, '$&&#8203;')
+  )
 }

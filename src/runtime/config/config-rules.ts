@@ -150,7 +150,7 @@ const policyRules: readonly SettingRule[] = [
   { at: '/policy/rules/*/writes', label: 'the restriction to writes or reads', judgement: 'presence' },
   { at: '/policy/rules/*/permissions',     label: 'the list of required permissions', judgement: 'restrictions', breaks: 'narrowing' },
   { at: '/policy/rules/*/approval',        label: 'requiring approval', judgement: 'off', breaks: 'narrowing' },
-  { at: '/policy/rules/*/approvers',       label: 'who approves', judgement: 'review' },
+  { at: '/policy/rules/*/approvers',       label: 'who approves', judgement: { order: ['*', 'others', 'client', 'self'] }, absent: 'client' },
   { at: '/policy/rules/*/idempotencyKey',  label: 'requiring an idempotency key', judgement: 'off', breaks: 'narrowing' },
   { at: '/policy/rules/*/cost/amount',     label: 'the cost of a call', judgement: 'less', absent: 0 },
   { at: '/policy/rules/*/cost/unit',       label: 'the unit of the cost', judgement: 'review' },

@@ -18,20 +18,27 @@ function toSourceSettings(source: SourceConfig): JsonObject {
   if ('intents' in source) {
     const { intents, ...rest } = source
     const { agents, ...routing } = toMapping(intents)
-    const from = [agents].flat().join(', ')
+    const from = toFrom(agents)
     return toPlain({ kind: 'intents', from: from || 'intents', ...rest, intents: routing })
   }
   if ('records' in source) {
     const { records, ...rest } = source
     return typeof records === 'string'
-      ? toPlain({ kind: 'records', from: records, ...rest })
+      ? toPlain({ kind: 'records', from: toFrom(records), ...rest })
       : toPlain({ kind: 'records', from: 'a records server', ...rest, records })
   }
   const [kind = '', location] =
     Object.entries(source).find(([key]) => locationKeys.includes(key)) ?? []
   const others = Object.entries(source).filter(([key]) => key !== kind)
-  return toPlain({ kind, from: [location].flat().join(', '), ...Object.fromEntries(others) })
+  return toPlain({ kind, from: toFrom(location), ...Object.fromEntries(others) })
 }
+
+/** One spelling of each path. */
+const toFrom = (location: unknown): string =>
+  [location]
+    .flat()
+    .map((one) => String(one).replace(/^(?:\.\/+)+/, ''))
+    .join(', ')
 
 const locationKeys = ['manifest', 'definitions', 'openapi', 'source', 'service', 'module']
 

@@ -47,10 +47,9 @@ export async function readConfig(
   const { parsed, placeholders } = reading
   if (!parsed.success) {
     // Ignore errors about the placeholder of an unset variable.
-    const ignored = new Set(unset ? [] : unsetReferences.map(({ path }) => toKey(path)))
-    const issues = parsed.error.issues.filter(({ path }) => !ignored.has(toKey(path)))
-    for (const { at, message } of issues.flatMap((issue) => explain(issue, document)))
-      errors.push(`${at} ${message}`)
+    const ignored = new Set(unset ? [] : unsetReferences.map(({ path }) => document.at(path)))
+    for (const { at, message } of parsed.error.issues.flatMap((issue) => explain(issue, document)))
+      if (!ignored.has(at)) errors.push(`${at} ${message}`)
   }
   if (!parsed.success || errors.length > 0) throw new SetupError(errors.join('\n'))
   for (const { path, name } of unset ? unsetReferences : []) {

@@ -93,6 +93,12 @@ export function readManifest(text: string, options: ManifestReadOptions): Manife
     report('error', 'manifest_unreadable', [], message)
     return reading
   }
+  if (!('schema_version' in document.value) && isOpenApi(document.value)) {
+    const message =
+      'This is an OpenAPI document, not a manifest: serve it with a source "- openapi: …" of its own.'
+    report('error', 'manifest_unreadable', [], message)
+    return reading
+  }
   const secrets = findSecrets(document.value as JsonObject)
   for (const { path, message } of secrets) report('error', 'secret_inside', path, message)
   const withoutSecrets = removeSecretParts(document.value, secrets)
@@ -105,6 +111,8 @@ export function readManifest(text: string, options: ManifestReadOptions): Manife
   lintManifest(validManifest, report)
   return { ...reading, manifest: validManifest }
 }
+
+const isOpenApi = (value: object): boolean => 'openapi' in value || 'swagger' in value
 
 /** Removes the list item or section that contains a secret as a whole. */
 function removeSecretParts(
