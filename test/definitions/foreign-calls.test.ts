@@ -6,26 +6,58 @@ const noInput = { type: 'object', properties: {} }
 
 const serve = (exports: object) => createDrawbridge({ sources: [definitionSource(exports)] })
 
+/** The answer to a call of a tool whose function throws. */
+async function throwing(error: unknown): Promise<string> {
+  const handler = () => {
+    throw error
+  }
+  const bridge = serve({ tools: [{ ...names, inputSchema: z.object({}), handler }] })
+  return JSON.stringify(await bridge.call('a_tool', {}))
+}
+
+class NotFoundError extends Error {
+  override name = 'NotFoundError'
+}
+class OutOfStock extends Error {}
+
 test.each([
+  ['Error', new Error('There is no order 7.')],
+  ['NotFoundError', new NotFoundError('There is no order 7.')],
+  ['a class that sets no name', new OutOfStock('There is no order 7.')],
+  [
+    'ValidationError',
+    Object.assign(new Error('There is no order 7.'), { name: 'ValidationError' }),
+  ],
+])('the message of an error of the author reaches the model: %s', async (_, error) => {
+  expect(await throwing(error)).toContain('There is no order 7.')
+})
+
+const named = (name: string) => Object.assign(new Error('secret'), { name })
+
+test.each<readonly [string, Error]>([
   ['a numeric code of a driver', Object.assign(new Error('E11000 at 10.0.0.1'), { code: 11000 })],
+  ['a code of Node', Object.assign(new NotFoundError('secret'), { code: 'ENOENT' })],
   ['a validator', Object.assign(new Error('[{ "path": [] }]'), { issues: [] })],
-  ['another name', Object.assign(new Error('secret'), { name: 'MongoServerError' })],
+  ['an HTTP client', Object.assign(new Error('secret'), { response: {} })],
+  ['a query', Object.assign(new NotFoundError('secret'), { query: 'select' })],
+  ['a bug', new TypeError('secret')],
+  ['several errors', new AggregateError([], 'secret')],
+  ...[
+    'TypeError',
+    'AssertionError',
+    'MongoServerError',
+    'PrismaClientInitializationError',
+    'SequelizeDatabaseError',
+    'DrizzleQueryError',
+    'QueryFailedError',
+    'ConnectionTimeoutError',
+    'ReplyError',
+    'FetchError',
+    'HTTPError',
+    'DOMException',
+  ].map((name) => [name, named(name)] as const),
 ])('an error with the marks of %s stays internal', async (_, error) => {
-  const bridge = serve({
-    tools: [
-      {
-        ...names,
-        inputSchema: z.object({}),
-        handler: () => {
-          throw error
-        },
-      },
-    ],
-  })
-
-  const text = JSON.stringify(await bridge.call('a_tool', {}))
-
-  expect(text).toContain('temporarily unavailable')
+  expect(await throwing(error)).toContain('temporarily unavailable')
 })
 
 test('structured content alone is rendered by the pipeline, which knows bigints', async () => {

@@ -6,9 +6,9 @@ const maxLength = 1000
 
 /**
  * For dialects whose library gives the message of a thrown error to the model: authors throw on purpose
- * there. Only the first line is sent, never a stack. Errors that the language, Node or a driver raises
- * are bugs as everywhere else, and their messages never leave the process; so is a result that `toReply`
- * cannot read.
+ * there, of classes of their own too. Only the first line is sent, never a stack. Errors that the language,
+ * Node or a driver raises are bugs as everywhere else, and their messages never leave the process; so is a
+ * result that `toReply` cannot read.
  */
 export const withThrownErrors =
   (execute: Execute, toReply: ToReply = (result) => result): Execute =>
@@ -30,24 +30,49 @@ const toThrownError = ({ message }: Error): Reply => {
   return toolError(line.slice(0, maxLength))
 }
 
-/** Names of errors that authors throw for the model; others are those of libraries, such as `ZodError`. */
-const toolErrors = new Set([
-  'Error',
-  'ToolError',
-  'UserError',
-  'ToolException',
-  'ToolInputParsingException',
-])
+/** Errors of the language and of platforms, by their names: those of another realm are no instances. */
+const platformErrors =
+  /^(Type|Reference|Range|Syntax|Eval|URI|Aggregate|Assertion|Abort|Timeout|Internal|System|Suppressed)Error$|^DOMException$/
 
-const runtimeErrors = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError]
+/** Errors of drivers and HTTP clients that have none of the fields below. Their messages have hosts, queries and rows. */
+const driverErrors = [
+  /^(Prisma|Mongo|BulkWrite|Postgres|Pg|Sequelize|Sqlite|MySql|MariaDB|MsSql|Libsql|Knex|TypeORM|Drizzle|Redis|Kafka|Amqp|Elasticsearch|OpenSearch|Cassandra|Neo4j|Axios|Undici|Zod).*(Error|Exception)$/i,
+  /^(Database|Db|Query|QueryFailed|Sql|Transaction|Connect|Connection|Pool|Socket|Network|Https?|Fetch|Request|Response|Reply)(Timeout|Refused|Closed)?(Error|Exception)$/i,
+]
+
+/** Fields of errors that Node, drivers, HTTP clients and validators raise. */
+const driverFields = [
+  'syscall',
+  'errno',
+  'issues',
+  'sql',
+  'query',
+  'sqlState',
+  'driverError',
+  'request',
+  'response',
+  'headers',
+  '$metadata',
+]
 
 function isDeliberate(error: unknown): error is Error {
   if (!(error instanceof Error) || error.message === '') return false
-  if (error instanceof AggregateError || runtimeErrors.some((kind) => error instanceof kind))
-    return false
+  if (runtimeErrors.some((kind) => error instanceof kind)) return false
   // Errors of MCP have a negative code of JSON-RPC. Other codes are those of Node and of drivers.
   if ('code' in error && error.code !== undefined)
     return typeof error.code === 'number' && error.code < 0
-  if ('syscall' in error || 'errno' in error || 'issues' in error) return false
-  return toolErrors.has(error.name)
+  if (driverFields.some((field) => field in error)) return false
+  return [error.name, error.constructor.name].every(
+    (name) => ![platformErrors, ...driverErrors].some((pattern) => pattern.test(name)),
+  )
 }
+
+const runtimeErrors = [
+  TypeError,
+  ReferenceError,
+  RangeError,
+  SyntaxError,
+  EvalError,
+  URIError,
+  AggregateError,
+]
