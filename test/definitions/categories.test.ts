@@ -52,6 +52,66 @@ describe('a tool without a category', () => {
     expect(asked?.message).toContain(`"${name}: ${category}" under categories`)
   })
 
+  test.each(
+    `mark_as_read get_or_create_user search_and_replace check_out_cart read_write_file fetch_and_store archive_list
+    unsubscribe_list reset_view disable_check ban_lookup lookup_and_update query_database evaluate_script format_disk
+    validate_and_submit parse_and_save convert_lead download_file lookup_and_frobnicate user_get create.list
+    merge_pull_request push_files toggle_watch invite_user_get get_and_email`.split(/\s+/),
+  )('%s: write is proposed, because it may write', async (name) => {
+    const { diagnostics } = await serve({ [name]: aTool() })
+
+    expect(diagnostics.map(({ message }) => message).join()).toContain('Proposal: write')
+  })
+
+  test.each(['find_and_delete', 'list_clear', 'get_or_drop_table', 'delete.list'])(
+    '%s: delete is proposed, the worst of its verbs',
+    async (name) => {
+      const { diagnostics } = await serve({ [name]: aTool() })
+
+      expect(diagnostics.map(({ message }) => message).join()).toContain('Proposal: delete')
+    },
+  )
+
+  test.each([
+    'get_order',
+    'list_posts',
+    'users.get_email',
+    'find_and_count_users',
+    'github__list_issues',
+  ])('%s: read is proposed, because its only verb reads', async (name) => {
+    const { diagnostics } = await serve({ [name]: aTool() })
+
+    expect(diagnostics.map(({ message }) => message).join()).toContain('Proposal: read')
+  })
+
+  test('is one of many on a line for each proposal, which says that patterns work', async () => {
+    const names = Array.from({ length: 50 }, (_, index) => `get_${index}`)
+    const tool = `{ description: 'x', parameters: { type: 'object', properties: {} }, handler: () => 1 }`
+    const cwd = await aProject({
+      'tools.js': `const tool = () => (${tool})\nexport const tools = Object.fromEntries(${JSON.stringify([...names, 'drop_all'])}.map((name) => [name, tool()]))\n`,
+    })
+    const { stdout } = await drawbridge(['check', 'tools.js'], { cwd })
+
+    const lines = stdout.split('\n').filter((line) => line.includes('category_missing'))
+    expect(lines).toEqual([
+      expect.stringMatching(/"get_0" .* where \* in a name matches any characters\. \(and 49 more/),
+      expect.stringContaining('"drop_all"'),
+    ])
+  })
+
+  test('is not proposed read for a GET whose name deletes', async () => {
+    const routed = {
+      name: 'delete_order',
+      description: 'x',
+      schema: {},
+      execute: () => 1,
+      mcpRouting: { method: 'GET' },
+    }
+    const { diagnostics } = await serve([routed])
+
+    expect(diagnostics.map(({ message }) => message).join()).toContain('Proposal: delete')
+  })
+
   test('is proposed the category of the method that it is routed to', async () => {
     const routed = {
       name: 'orders',

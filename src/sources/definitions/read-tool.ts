@@ -172,7 +172,8 @@ function askForCategory(name: string, shape: Shape, dialect: Dialect, report: Re
     'warning',
     'category_missing',
     [],
-    `${quote(name)} has no category, so it is served as an irreversible write, and an identical call soon after is refused. Proposal: ${category}, because ${reason}. Add ${line} to the definition, or "${name}: ${category}" under categories of the source in drawbridge.yaml.`,
+    `${quote(name)} has no category, so it is served as an irreversible write, and an identical call soon after is refused. Proposal: ${category}, because ${reason}. Add ${line} to the definition, or "${name}: ${category}" under categories of the source in drawbridge.yaml, where * in a name matches any characters.`,
+    `category ${category} is proposed`,
   )
 }
 
