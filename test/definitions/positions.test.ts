@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { aSharedProject } from '../support/a-project.ts'
+import { aProject, aSharedProject } from '../support/a-project.ts'
 import { drawbridge } from '../support/run-cli.ts'
 
 const schema = "parameters: { type: 'object', properties: {} }"
@@ -44,9 +44,13 @@ const modules: Readonly<Record<string, readonly [text: string, position: string]
     `class GetTool {\n  name = 'get'\n  description = 'Gets.'\n  parameters = { type: 'object', properties: {} }\n  handler() {}\n}\nexport const tool = new GetTool()\n`,
     '2:3',
   ],
-  'a computed export: the file alone': [
+  'a computed export': [
     `const verb = 'get'\nconst all = [${get('name: verb, ')}]\nexport { all as tools }\n`,
-    '',
+    '3:1',
+  ],
+  'an export that is destructured': [
+    `const verb = 'get'\n\nexport const { all: tools } = { all: [${get('name: verb, ')}] }\n`,
+    '3:1',
   ],
 }
 
@@ -66,4 +70,39 @@ test.each(cases)('$name', async ({ file, position }) => {
 
   expect(asked.message).toContain('"get" has no category')
   expect(asked.at).toBe([`${cwd}/${file}`, ...(position === '' ? [] : [position])].join(':'))
+})
+
+test.each([
+  ['export async function getTools() {}', '2:1'],
+  ['export async function* getTools() {}', '2:1'],
+  ['export function* getTools() {}', '2:1'],
+  ['const make = () => []\nexport { make as getTools }', '3:1'],
+])('a factory is found: %s', async (text, position) => {
+  const folder = await aProject({ 'tools.ts': `// tools\n${text}\n` })
+  const { stdout } = await drawbridge(['check', 'tools.ts', '--json'], { cwd: folder })
+
+  expect(JSON.parse(stdout)[0]).toMatchObject({
+    code: 'function_not_called',
+    at: `${folder}/tools.ts:${position}`,
+  })
+})
+
+test.each([
+  [
+    'an id instead of a name',
+    "module.exports = [\n  { id: 'get', description: 'x', inputSchema: {}, execute: () => 1 },\n]\n",
+    '2:5',
+  ],
+  ['a list of another file', "\nexports.tools = require('./list.cjs')\n", '2:1'],
+])('a CommonJS tool that is left out is found: %s', async (_, text, position) => {
+  const folder = await aProject({
+    'tools.cjs': text,
+    'list.cjs': "module.exports = [{ type: 'web_search' }]\n",
+  })
+  const { stdout } = await drawbridge(['check', 'tools.cjs', '--json'], { cwd: folder })
+
+  expect(JSON.parse(stdout)[0]).toMatchObject({
+    code: 'tool_left_out',
+    at: `${folder}/tools.cjs:${position}`,
+  })
 })

@@ -9,6 +9,7 @@ import { digestFunctions } from './digest-functions.ts'
 import { type FoundDefinition, findTools, type ToolsFound } from './find-tools.ts'
 import { Findings, keysOf, type Place } from './findings.ts'
 import { Handlers } from './handlers.ts'
+import { isText } from './dialects/shape.ts'
 import { isPrompt, toPromptCapability } from './prompt-definition.ts'
 import { readTool, type ToolScope } from './read-tool.ts'
 import { isView, toViewCapability } from './view-definition.ts'
@@ -130,10 +131,11 @@ function toKey({ file }: LoadedModule, { path: place, instantiated }: FoundDefin
   return name.replaceAll(/[^A-Za-z0-9]+/g, '_')
 }
 
-/** The name as a plain field: a getter may throw. */
+/** The name, or the id of libraries that have ids, as a plain field: a getter may throw. */
 function nameIn(value: object): { readonly name?: string } {
-  const name = Object.getOwnPropertyDescriptor(value, 'name')?.value
-  return typeof name === 'string' ? { name } : {}
+  const names = ['name', 'id'].map((field) => Object.getOwnPropertyDescriptor(value, field)?.value)
+  const name = names.find(isText)
+  return name === undefined ? {} : { name }
 }
 
 /** Functions beside those of definitions: most often a misspelt name. */

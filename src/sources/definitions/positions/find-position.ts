@@ -23,7 +23,7 @@ export function findPosition(texts: readonly ModuleText[], target: Target): stri
   const place =
     findDefinition([own], target) ??
     findDefinition(imported, target) ??
-    findExport(own, target.path[0] ?? 'default')
+    findExport([own, ...imported], target.path)
   return place ? place.file.positionOf(place.start) : own.file
 }
 
@@ -59,9 +59,16 @@ function findDefinition(files: readonly TokenizedText[], target: Target): Place 
   return undefined
 }
 
-function findExport(file: TokenizedText, name: string): Place | undefined {
-  const found = file.findExports(name)
-  return found.length === 1 && found[0] !== undefined ? { file, start: found[0] } : undefined
+/** Of the first file that exports the name; CommonJS may have it as a property of the default export. */
+function findExport(files: readonly TokenizedText[], path: readonly string[]): Place | undefined {
+  const [name = 'default', property] = path
+  const names = name === 'default' && property !== undefined ? [property, name] : [name, 'default']
+  for (const one of names)
+    for (const file of one === 'default' ? files.slice(0, 1) : files) {
+      const [start, ...others] = file.findExports(one)
+      if (start !== undefined && others.length === 0) return { file, start }
+    }
+  return undefined
 }
 
 /** A place where a definition stands, and the index of the brace that opens its object. */
@@ -141,9 +148,7 @@ class TokenizedText {
     const textAt = (index: number) => this.#tokens[index]?.text
     return [
       ...starts('export', (index) =>
-        name === 'default'
-          ? textAt(index + 1) === 'default'
-          : declaration.test(textAt(index + 1) ?? '') && textAt(index + 2) === name,
+        name === 'default' ? textAt(index + 1) === 'default' : this.#exportsName(index + 1, name),
       ),
       ...starts('exports', (index) => textAt(index + 1) === '.' && textAt(index + 2) === name),
       ...starts(
@@ -152,6 +157,16 @@ class TokenizedText {
           name === 'default' && textAt(index + 2) === 'exports' && this.#isMark(index + 3, '='),
       ),
     ]
+  }
+
+  /** What follows `export`: `async function* name`, `const name`, `{ one, other as name }`. */
+  #exportsName(from: number, name: string): boolean {
+    let index = from
+    while (declaration.test(this.#tokens[index]?.text ?? '')) index++
+    if (!this.#isMark(index, '{')) return index > from && this.#tokens[index]?.text === name
+    while (++index < this.#tokens.length && !this.#isMark(index, '}'))
+      if (this.#tokens[index]?.text === name && this.#isMark(index + 1, ',}')) return true
+    return false
   }
 
   /** The offset of a field of an object, or of its last step if the object is the inner one. */
@@ -214,4 +229,4 @@ class TokenizedText {
   }
 }
 
-const declaration = /^(const|let|var|function|class|async|default)$/
+const declaration = /^(const|let|var|function|\*|abstract|class|async|default)$/
