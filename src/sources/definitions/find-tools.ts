@@ -1,8 +1,14 @@
+import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { Dialect, Shape } from './dialects/dialect.ts'
 import { findDialect } from './dialects/dialects.ts'
 import { findReason, looksLikeTool } from './dialects/left-out.ts'
-import { isMcpServer, listRegistered } from './dialects/mcp-server.ts'
+import {
+  isMcpServer,
+  type LeftOutOfServer,
+  listRegistered,
+  type Registered,
+} from './dialects/mcp-server.ts'
 import { isClass, isShape, isText } from './dialects/shape.ts'
 import { isPrompt } from './prompt-definition.ts'
 import { isView } from './view-definition.ts'
@@ -30,7 +36,9 @@ export interface NotTaken extends Found {
     | 'class_not_instantiated'
     | 'function_not_called'
     | 'exports_too_large'
+    | 'permissions_unknown'
   readonly reason: string
+  readonly severity: Diagnostic['severity']
 }
 
 export interface ToolsFound {
@@ -106,7 +114,7 @@ class Search {
     }
     if (isMcpServer(value)) {
       for (const registered of listRegistered(value))
-        this.#visitObject(registered.value, [...path, ...registered.path])
+        this.#visitRegistered(registered, [...path, ...registered.path])
       return
     }
     const reason = findReason(value)
@@ -120,6 +128,19 @@ class Search {
         'tool_left_out',
         'it has the form of no known kind of tool. Export { name, description, parameters, execute }',
       )
+  }
+
+  #visitRegistered(registered: Registered | LeftOutOfServer, path: readonly string[]): void {
+    const { source } = registered
+    if ('leftOut' in registered) {
+      const { leftOut, severity } = registered
+      const code = severity === 'error' ? 'permissions_unknown' : 'tool_left_out'
+      return this.#leaveOut(source, path, code, leftOut, { severity })
+    }
+    const { value: shape } = registered
+    if (isPrompt(shape) || isView(shape))
+      this.definitions.set(source, { value: source, path, shape, dialect: undefined })
+    else this.#take(source, shape, path)
   }
 
   #take(value: object, shape: Shape, path: readonly string[], instantiated?: string): void {
@@ -169,8 +190,14 @@ class Search {
       )
   }
 
-  #leaveOut(value: object, path: readonly string[], code: NotTaken['code'], reason: string): void {
-    this.notTaken.set(value, { value, path, code, reason })
+  #leaveOut(
+    value: object,
+    path: readonly string[],
+    code: NotTaken['code'],
+    reason: string,
+    rest: Partial<NotTaken> = {},
+  ): void {
+    this.notTaken.set(value, { severity: 'warning', ...rest, value, path, code, reason })
   }
 }
 

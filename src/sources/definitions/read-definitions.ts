@@ -5,11 +5,11 @@ import { toPointer } from '../../json/to-pointer.ts'
 import { type LoadedModule, toModuleDiagnostics } from '../loaded-module.ts'
 import { type Categories, OperatorCategories } from './categories.ts'
 import { checkDependencies } from './check-dependencies.ts'
+import { isText } from './dialects/shape.ts'
 import { digestFunctions } from './digest-functions.ts'
 import { type FoundDefinition, findTools, type ToolsFound } from './find-tools.ts'
 import { Findings, keysOf, type Place } from './findings.ts'
 import { Handlers } from './handlers.ts'
-import { isText } from './dialects/shape.ts'
 import { isPrompt, toPromptCapability } from './prompt-definition.ts'
 import { readTool, type ToolScope } from './read-tool.ts'
 import { isView, toViewCapability } from './view-definition.ts'
@@ -77,12 +77,20 @@ export async function readDefinitions(
     const notTaken = found.notTaken.filter(
       ({ value }) => !seen.has(value) && !handlers.isUsed(value),
     )
-    for (const { value, path: valuePath, code, reason } of notTaken) {
+    for (const { value, path: valuePath, code, reason, severity } of notTaken) {
       seen.add(value)
-      const name = valuePath.join('.').replace(/^default$/, 'The default export')
-      const place = { module, path: valuePath, keys: Object.keys(value), ...nameIn(value) }
+      const name =
+        quoteRegistered(valuePath) ?? valuePath.join('.').replace(/^default$/, 'The default export')
+      const registered = toRegisteredName(valuePath)
+      const place = {
+        module,
+        path: valuePath,
+        name: registered,
+        keys: Object.keys(value),
+        ...nameIn(value),
+      }
       findings.add({
-        severity: 'warning',
+        severity,
         code,
         message: `${name} is not served: ${reason}.`,
         place,
@@ -136,6 +144,15 @@ function nameIn(value: object): { readonly name?: string } {
   const names = ['name', 'id'].map((field) => Object.getOwnPropertyDescriptor(value, field)?.value)
   const name = names.find(isText)
   return name === undefined ? {} : { name }
+}
+
+/** In a server of the MCP SDK, the key is the name. */
+const toRegisteredName = (path: readonly string[]): string | undefined =>
+  path.at(-2)?.startsWith('_registered') ? path.at(-1) : undefined
+
+function quoteRegistered(path: readonly string[]): string | undefined {
+  const name = toRegisteredName(path)
+  return name === undefined ? undefined : JSON.stringify(name)
 }
 
 /** Functions beside those of definitions: most often a misspelt name. */

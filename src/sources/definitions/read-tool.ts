@@ -2,6 +2,7 @@ import type { Origin } from '../../capability/capability.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { LoadedModule } from '../loaded-module.ts'
 import type { OperatorCategories } from './categories.ts'
+import { applyRestrictions } from './dialects/apply-restrictions.ts'
 import {
   type Dialect,
   type ForeignDefinition,
@@ -11,7 +12,7 @@ import {
 } from './dialects/dialect.ts'
 import { drawbridge } from './dialects/drawbridge.ts'
 import { settleFields } from './dialects/settle-fields.ts'
-import { isObject, isText } from './dialects/shape.ts'
+import { isObject, isReadEverywhere, isText } from './dialects/shape.ts'
 import { digestFunctions } from './digest-functions.ts'
 import type { FoundDefinition } from './find-tools.ts'
 import { type Findings, keysOf, type Place } from './findings.ts'
@@ -42,14 +43,15 @@ export function readTool(
   if (!dialect) return undefined
   const { findings, handlers } = scope
   let handler: ExportedFunction | undefined
-  const translation = dialect.toToolDefinition(shape, {
+  const read = dialect.toToolDefinition(shape, {
     key,
     findHandler: (tool) => {
       handler = handlers.find(tool, module)
       return handler?.run
     },
   })
-  const name = nameOf(shape, translation) ?? key
+  const name = nameOf(shape, read) ?? key
+  const translation = isLeftOut(read) ? read : applyRestrictions(read)
   const place: Place = { module, path, name, keys: keysOf(shape) }
   if (isLeftOut(translation)) {
     const { leftOut, code, severity } = translation
@@ -64,8 +66,7 @@ export function readTool(
       code,
       message,
       place,
-      field:
-        field === undefined ? [] : [...(fields[field as keyof typeof fields] ?? [field]), ...rest],
+      field: field === undefined ? [] : [...toOwnField(field, fields), ...rest],
       alike,
     })
   for (const { code, severity, message, field, alike } of settled.remarks)
@@ -100,6 +101,10 @@ export function readTool(
   reportUnknownFields(shape, translation, served, report)
   return { ...reading, code: toCode(module, shape, handler) }
 }
+
+/** The field in the module's own words. An author may call one `constructor`. */
+const toOwnField = (field: string, fields: NonNullable<Translation['fields']>) =>
+  (Object.hasOwn(fields, field) ? fields[field as keyof typeof fields] : undefined) ?? [field]
 
 /** The digest of the code of a tool; a function of another module is part of it. */
 function toCode(module: LoadedModule, shape: Shape, handler: ExportedFunction | undefined): string {
@@ -188,7 +193,7 @@ function reportUnknownFields(
 ): void {
   if (!isPlainObject(shape)) return
   for (const [field, value] of Object.entries(shape))
-    if (value !== undefined && !reads.includes(field))
+    if (value !== undefined && !reads.includes(field) && !isReadEverywhere(field, value))
       report(
         'warning',
         'field_ignored',

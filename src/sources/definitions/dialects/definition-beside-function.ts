@@ -82,6 +82,9 @@ const withAddedFields = (inner: ForeignDefinition, outer: AddedFields): ForeignD
     ...outer,
     requiresConfirmation: inner.requiresConfirmation || outer.requiresConfirmation,
     annotations: [inner.annotations, outer.annotations].flat().filter(isObject),
+    scopeChallenges: [inner.scopeChallenges, outer.scopeChallenges]
+      .flat()
+      .filter((one) => one !== undefined),
   })
 
 const findFunction = (value: Shape) => findExecute(value, ...functionFields)

@@ -1,4 +1,5 @@
 import type { ToolCategory, ToolContext, ToolDefinition } from '../tool-definition.ts'
+import type { GateField } from './shape.ts'
 
 /** A way in which people write tools: how to recognise it, and how to read it as our own definition. */
 export interface Dialect {
@@ -37,9 +38,7 @@ export interface Translation {
 }
 
 /** `annotations` are objects of MCP's annotations; `requiresConfirmation` may be a function. */
-export type ForeignDefinition = Readonly<
-  Partial<Record<keyof ToolDefinition | 'annotations', unknown>>
->
+export type ForeignDefinition = Readonly<Partial<Record<keyof ToolDefinition | GateField, unknown>>>
 
 export interface Remark {
   readonly code: string
@@ -54,9 +53,9 @@ export interface Remark {
 /** A tool that cannot be served, and why. */
 export interface LeftOut {
   readonly leftOut: string
-  readonly code: 'tool_left_out' | 'function_missing'
-  /** `error` when the author meant it to be served. */
-  readonly severity: 'error' | 'warning'
+  readonly code: 'tool_left_out' | 'function_missing' | 'permissions_unknown'
+  /** `error` when the author meant it to be served, `info` when the author did not. */
+  readonly severity: 'error' | 'warning' | 'info'
 }
 
 export const isLeftOut = (value: Translation | LeftOut): value is LeftOut => 'leftOut' in value

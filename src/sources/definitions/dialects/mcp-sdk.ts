@@ -96,7 +96,6 @@ const reads = [
   'outputSchema',
   // Of registered tools.
   'executor',
-  'enabled',
   'enable',
   'disable',
   'remove',
@@ -104,7 +103,6 @@ const reads = [
   'execution',
   'icons',
   'outputSchemaJson',
-  'scopeChallenge',
   '_meta',
 ]
 

@@ -7,6 +7,7 @@ import { toolError } from '../reply.ts'
 import type { ViewDefinition } from '../view-definition.ts'
 import type { Shape } from './dialect.ts'
 import { toHandlerContext } from './mcp-context.ts'
+import { scopesUnknown, toPermissions } from './scope-challenge.ts'
 import { findMethod, isObject, isText } from './shape.ts'
 
 /** An `McpServer` of the MCP SDK, version 1 or 2. It is only read: nothing connects to it. */
@@ -15,35 +16,55 @@ export const isMcpServer = (value: Shape): boolean =>
 
 /** What is registered with a server, by the path in it. */
 export interface Registered {
-  readonly value: Shape
+  /** The server's own object, by which it is recognised. */
+  readonly source: Shape
   readonly path: readonly string[]
+  /** As `mcpSdk` reads a tool, and our own definition of a prompt or view. */
+  readonly value: Shape
 }
 
 /** Tools as `mcpSdk` reads them, and our own definitions of prompts and views. */
-export const listRegistered = (server: Shape): readonly Registered[] => [
-  ...entriesOf(server, '_registeredTools').map(({ key, value, path }) => ({
-    value: { ...value, name: key },
-    path,
-  })),
-  ...entriesOf(server, '_registeredPrompts').map(({ key, value, path }) => ({
-    value: toPrompt(key, value),
-    path,
-  })),
-  ...entriesOf(server, '_registeredResources').map(({ key, value, path }) => ({
-    value: toView(key, value),
-    path,
-  })),
-  ...entriesOf(server, '_registeredResourceTemplates').map(({ key, value, path }) => ({
-    value: toTemplateView(key, value),
-    path,
-  })),
-]
-
-/** Tools that were disabled are not listed by the server either. */
-const entriesOf = (server: Shape, field: string) =>
-  Object.entries(isObject(server[field]) ? server[field] : {}).flatMap(([key, value]) =>
-    isObject(value) && value.enabled !== false ? [{ key, value, path: [field, key] }] : [],
+export const listRegistered = (server: Shape): readonly (Registered | LeftOutOfServer)[] =>
+  Object.entries(kinds).flatMap(([field, toValue]) =>
+    Object.entries(isObject(server[field]) ? server[field] : {}).flatMap(([key, source]) =>
+      isObject(source) ? [readRegistered(source, [field, key], toValue(key, source))] : [],
+    ),
   )
+
+function readRegistered(
+  source: Shape,
+  path: readonly string[],
+  value: Shape | undefined,
+): Registered | LeftOutOfServer {
+  if (source.enabled === false)
+    return { source, path, leftOut: 'it is disabled in the server', severity: 'info' }
+  if (!value) return { source, path, leftOut: scopesUnknown, severity: 'error' }
+  return { source, path, value }
+}
+
+/** Nothing is made of a prompt or view whose scopes are not known. */
+const kinds: Readonly<Record<string, (key: string, registered: Shape) => Shape | undefined>> = {
+  _registeredTools: (name, registered) => ({ ...registered, name }),
+  _registeredPrompts: (name, registered) => withPermissions(registered, toPrompt(name, registered)),
+  _registeredResources: (uri, registered) => withPermissions(registered, toView(uri, registered)),
+  _registeredResourceTemplates: (key, registered) =>
+    withPermissions(registered, toTemplateView(key, registered)),
+}
+
+/** What is registered and not served, with the reason. */
+export interface LeftOutOfServer extends Omit<Registered, 'value'> {
+  readonly leftOut: string
+  readonly severity: 'error' | 'info'
+}
+
+function withPermissions(
+  { scopeChallenge, permissions: declared }: Shape,
+  made: Shape,
+): Shape | undefined {
+  const challenges = scopeChallenge === undefined || scopeChallenge === null ? [] : [scopeChallenge]
+  const permissions = toPermissions(challenges, declared)
+  return permissions && { ...made, permissions }
+}
 
 function toPrompt(name: string, registered: Shape): Shape & PromptDefinition {
   const { title, description, argsSchema } = registered

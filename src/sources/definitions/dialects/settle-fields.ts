@@ -1,9 +1,10 @@
 import { categories } from '../tool-definition.ts'
+import { findApprovals } from './approval-fields.ts'
 import { combineAnnotations, toDeclaredEffects } from './declared-effects.ts'
 import type { Dialect, ForeignDefinition, Remark, Shape, Translation } from './dialect.ts'
 import { drawbridge } from './drawbridge.ts'
 import { fromParameterMap, isParameterMap } from './parameter-map.ts'
-import { approvalFields, isObject } from './shape.ts'
+import { isObject } from './shape.ts'
 
 interface Settled {
   readonly definition: ForeignDefinition
@@ -27,7 +28,7 @@ export function settleFields(
 /** What the function would return for a call is not known before an approval is asked for. */
 function settleApproval(definition: ForeignDefinition, shape: Shape): Settled {
   if (typeof definition.requiresConfirmation !== 'function') return { definition, remarks: [] }
-  const field = approvalFields.find((name) => typeof shape[name] === 'function')
+  const [field] = findApprovals(shape).find(([, value]) => typeof value === 'function') ?? []
   const subject = field ?? 'needsApproval'
   return {
     definition: { ...definition, requiresConfirmation: true },

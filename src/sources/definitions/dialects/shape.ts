@@ -1,3 +1,4 @@
+import { findApprovals, isApprovalField } from './approval-fields.ts'
 import type { Execute, Shape } from './dialect.ts'
 
 /** Whether a value has fields that can be read: an object, or a function with properties. */
@@ -48,19 +49,10 @@ const addedFields = [
   'text',
 ] as const
 
-/** Fields of other libraries for "a human must approve the call". */
-export const approvalFields = [
-  'needsApproval',
-  'requiresApproval',
-  'requireApproval',
-  'needs_approval',
-  'requires_approval',
-  'require_approval',
-] as const
-
 /**
  * The added fields, and `metadata.category`, which typed tools can have where `category` is a type error. Of
- * several values the last one decides, except that an approval which any of them requires is required.
+ * several values the last one decides, but what any of them forbids or requires counts: approvals, scopes, and
+ * that the tool is disabled.
  */
 export function readAddedFields(...values: readonly Shape[]): AddedFields {
   const added: AddedFields = {}
@@ -69,31 +61,54 @@ export function readAddedFields(...values: readonly Shape[]): AddedFields {
     if (isText(metadata.category)) added.category = metadata.category
     for (const field of addedFields) if (value[field] !== undefined) added[field] = value[field]
   }
-  const approval = values.flatMap((value) => [
-    value.requiresConfirmation,
-    ...approvalFields.map((field) => value[field]),
-  ])
-  const required = approval.find(Boolean)
-  if (required !== undefined) added.requiresConfirmation = toApproval(required)
+  const [approval] = values
+    .flatMap((value) => [value, value.metadata, value.annotations, value._meta].filter(isObject))
+    .flatMap(findApprovals)
+  if (approval) added.requiresConfirmation = toApproval(approval[1])
   const annotations = values.flatMap(({ annotations, metadata }) =>
     [isObject(metadata) ? metadata.annotations : undefined, annotations].filter(isObject),
   )
   if (annotations.length > 0) added.annotations = annotations
+  const challenges = values
+    .map(({ scopeChallenge }) => scopeChallenge)
+    .filter((one) => one !== undefined && one !== null)
+  if (challenges.length > 0) added.scopeChallenges = challenges
+  const disabledBy = values.flatMap(findDisabling)[0]
+  if (disabledBy !== undefined) added.disabledBy = disabledBy
   return added
 }
 
 /** As the author wrote them; `settleFields` makes fields of our own definitions of them. */
 export type AddedFields = {
-  [Field in (typeof addedFields)[number] | 'annotations']?: unknown
+  [Field in (typeof addedFields)[number] | GateField]?: unknown
 }
+
+/** Fields that are no fields of our own definitions. */
+export type GateField = 'annotations' | 'scopeChallenges' | 'disabledBy'
 
 /** A function would decide for each call: it stays one, so that it is reported. */
 const toApproval = (required: unknown): unknown =>
   typeof required === 'function' ? required : true
 
+/** Values by which a tool is switched off. Other values of these fields are reported as unknown. */
+const switches: Readonly<Record<string, boolean>> = {
+  enabled: false,
+  isEnabled: false,
+  disabled: true,
+}
+
+const findDisabling = (value: Shape): readonly string[] =>
+  Object.entries(switches).flatMap(([field, off]) =>
+    value[field] === off ? [`${field} is ${off}`] : [],
+  )
+
+/** Whether a field with this value means something in any dialect, although the dialect does not read it. */
+export const isReadEverywhere = (field: string, value: unknown): boolean =>
+  isApprovalField(field) || (Object.hasOwn(switches, field) && typeof value === 'boolean')
+
 export const addedKeys: readonly string[] = [
   ...addedFields,
-  ...approvalFields,
+  'scopeChallenge',
   'metadata',
   'annotations',
 ]
