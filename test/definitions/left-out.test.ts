@@ -80,6 +80,104 @@ const leftOut: Readonly<Record<string, readonly [text: string, found: readonly R
     `export const cancel = {\n  name: 'cancel',\n  description: 'Cancels.',\n  ${parameters},\n  handler: () => 1,\n  colour: 'red',\n}\n`,
     [/^unknown-fields\.ts:6:3 field_ignored cancel has an unknown field colour/],
   ],
+  'parts.ts': [
+    `export const tools = {
+  ping: { description: 'Pings.', handler: () => 1 },
+  pong: { description: 'Pongs.', fn: () => 1 },
+  only_function: { execute: () => 1 },
+  only_schema: { ${parameters} },
+  no_schema: { description: 'x', parameters: true, execute: () => 1 },
+}
+export const list = [
+  { name: 'bare', handler: () => 1 },
+  { name: 'entry', inputSchema: { type: 'object', properties: {} } },
+]
+export const described = Object.assign(async () => 1, { description: 'Has no schema.' })
+`,
+    [
+      /^parts\.ts:10:5 function_missing "entry"/,
+      /^parts\.ts:12:14 tool_left_out described .* no schema/,
+      /^parts\.ts:9:5 tool_left_out list\.0 .* no description and no schema/,
+      /^parts\.ts:2:3 tool_left_out tools\.ping .* no schema/,
+      /^parts\.ts:3:3 tool_left_out tools\.pong .* no schema/,
+      /^parts\.ts:4:3 tool_left_out tools\.only_function .* only a function/,
+      /^parts\.ts:5:3 tool_left_out tools\.only_schema .* only a schema/,
+      /^parts\.ts:6:3 tool_left_out tools\.no_schema .* its schema is not an object/,
+    ],
+  ],
+  'too-deep.ts': [
+    `const tool = { name: 'deep', description: 'x', ${parameters}, handler: () => 1 }\nexport const a = { b: { c: { d: { e: { f: { g: { h: { i: { j: { tool } } } } } } } } } }\n`,
+    [/^too-deep\.ts:1:16 tool_left_out .* more than 10 levels deep/, /module_empty/],
+  ],
+  'a-toolkit.ts': [
+    `export const kit = new (class Kit {\n  async getTools() {\n    throw new Error('was called')\n  }\n})()\n`,
+    [/^a-toolkit\.ts:1:14 function_not_called kit .* getTools\(\)/, /module_empty/],
+  ],
+  'server-factory.ts': [
+    `import { createServer as listen } from 'node:http'\nexport const createServer = () => listen()\n`,
+    [
+      /^server-factory\.ts:2:14 function_not_called createServer .* Export the server/,
+      /module_empty/,
+    ],
+  ],
+  'toolkit-factory.ts': [
+    `export async function makeAgentToolkit() {}\n`,
+    [/^toolkit-factory\.ts:1:1 function_not_called makeAgentToolkit/, /module_empty/],
+  ],
+  'dispatcher.ts': [
+    `export const tools = [{ type: 'function', function: { name: 'get_x', ${parameters} } }]\nexport async function executeTool(name: string, args: object) {\n  switch (name) {}\n}\n`,
+    [
+      /^dispatcher\.ts:1:55 function_missing "get_x"/,
+      /^dispatcher\.ts:2:1 function_not_called executeTool .*handlers = \{ get_x: \(input\) => executeTool\('get_x', input\) \}/,
+    ],
+  ],
+  'no-handler-fits.ts': [
+    `export const tools = [\n  { name: 'get-user', description: 'x', input_schema: { type: 'object' } },\n]\nexport const handlers = {\n  user: () => 1,\n}\n`,
+    [
+      /^no-handler-fits\.ts:2:5 function_missing "get-user" .* Export a map such as handlers = \{ "get-user": \(input\)/,
+      /^no-handler-fits\.ts:5:3 handler_unused/,
+    ],
+  ],
+  'not-exported.ts': [
+    `class McpServer {}\nconst server = new McpServer()\nexport const name = String(server)\n`,
+    [/module_empty .* It makes an McpServer: export it/],
+  ],
+  'odd-exports.ts': [
+    `const fail = (): never => {
+  throw new Error('not configured')
+}
+export const good = { name: 'good', description: 'x', category: 'read', ${parameters}, handler: () => 1 }
+export const lazy = new Proxy({}, { get: fail, ownKeys: fail, getPrototypeOf: fail })
+export const { proxy: revoked, revoke } = Proxy.revocable({}, {})
+revoke()
+export const map = {
+  get broken() {
+    return fail()
+  },
+  fine: { description: 'x', category: 'read', ${parameters}, handler: () => 1 },
+}
+`,
+    [
+      /^odd-exports\.ts:5:14 tool_left_out lazy .* cannot be read: not configured/,
+      /^odd-exports\.ts:8:1 tool_left_out map\.broken .* cannot be read: not configured/,
+      /^odd-exports\.ts:6:\d+ tool_left_out revoked .* cannot be read: .*revoked/,
+    ],
+  ],
+  'odd-fields.ts': [
+    `export const tools = {
+  ts: { description: 'x', ${parameters}, execute: () => 1, toString: () => 'x' },
+  co: { description: 'x', ${parameters}, execute: () => 1, constructor: 5 },
+  no: { name: 42, description: 'x', ${parameters}, execute: () => 1 },
+  bad: { description: 'x', inputSchema: () => { throw new Error('no schema') }, execute: () => 1 },
+}
+`,
+    [
+      /^odd-fields\.ts:2:\d+ field_ignored ts has an unknown field toString/,
+      /^odd-fields\.ts:3:\d+ field_ignored co has an unknown field constructor/,
+      /^odd-fields\.ts:4:9 field_ignored "no": its name 42 is not a string, .* its key/,
+      /^odd-fields\.ts:5:3 definition_invalid "bad" cannot be read: no schema/,
+    ],
+  ],
   'no-description.ts': [
     `export const cancel = {\n  name: 'cancel',\n  ${parameters},\n  handler: () => 1,\n}\n`,
     [
@@ -100,6 +198,62 @@ test.each(Object.entries(leftOut))(
     expect(found).toEqual(expected.map((line) => expect.stringMatching(line)))
   },
 )
+
+/** What looks like a part of a tool, and has all that a call needs. */
+const taken: Readonly<Record<string, string>> = {
+  'a map entry without a description': `export const tools = { now: { ${parameters}, handler: () => 'ran' } }`,
+  'a Set': `export const tools = new Set([{ name: 'now', description: 'x', ${parameters}, handler: () => 'ran' }])`,
+  'a function with a definition': `export const now = Object.assign(async () => 'ran', { description: 'x', ${parameters} })`,
+  'a toolkit': `export const kit = new (class { tools = [{ name: 'now', description: 'x', ${parameters}, handler: () => 'ran' }]; getTools() { throw new Error('was called') } })()`,
+  'a class with static tools': `export class Kit { static tools = [{ name: 'now', description: 'x', ${parameters}, handler: () => 'ran' }] }`,
+  'a tool of a part of a tool, which is no tool then': `export const agent = { name: 'a', run() {}, tools: [{ name: 'now', description: 'x', ${parameters}, handler: () => 'ran' }] }`,
+  'seven levels': `export const a = { b: { c: { d: { e: { f: { name: 'now', description: 'x', ${parameters}, handler: () => 'ran' } } } } } }`,
+  'a tool of tools/list with a handler': `export const tools = [{ name: 'now', inputSchema: { type: 'object', properties: {} } }]\nexport const handlers = { now: () => 'ran' }`,
+  'a function of OpenAI without a type': `export const tools = [{ function: { name: 'now', ${parameters} }, handler: () => 'ran' }]`,
+  'a function of OpenAI with the name as its key': `export const tools = { now: { type: 'function', function: { ${parameters} }, handler: () => 'ran' } }`,
+}
+
+test.each(Object.entries(taken))('%s is served', async (_, text) => {
+  const folder = await aProject({ 'tools.ts': `${text}\n` })
+
+  expect(await drawbridge(['call', 'tools.ts', 'now'], { cwd: folder })).toMatchObject({
+    code: 0,
+    stdout: 'ran\n',
+  })
+})
+
+test('ordinary exports beside a tool are not mentioned', async () => {
+  const folder = await aProject({
+    'tools.ts': `import { z } from 'drawbridge-mcp'
+export { z }
+export const tool = { name: 'now', description: 'x', category: 'read', ${parameters}, handler: () => 1 }
+export const version = '1.0.0'
+export const limits = { retries: 3, timeout: 5_000, hosts: ['a', 'b'], deep: { a: { b: { c: { d: 1 } } } } }
+export const schema = z.object({ name: z.string(), description: z.string() })
+export const schemas = { order: schema, orders: z.array(schema) }
+export const input = { type: 'object', properties: { name: { type: 'string' } } }
+export const user = { name: 'Ann', description: 'A user.', email: 'a@b.c' }
+export const route = { name: 'orders', method: 'GET', path: '/orders', handler: () => 1 }
+export const rule = { schema, run: () => true }
+export const client = { get: async () => 1, execute: async () => 1, close: async () => {} }
+export const settings = new Map([['a', { name: 'a' }]])
+export const names = new Set(['a', 'b'])
+export const validate = Object.assign((value: unknown) => schema.safeParse(value).success, { schema: input })
+export const endpoint = { parameters: [{ name: 'id', in: 'query' }] }
+export class Store { constructor(readonly items: string[]) {} tools() { return [] } }
+export const store = new Store([])
+export class NotFound extends Error { override name = 'NotFound' }
+export const isTool = (value: unknown) => Boolean(value)
+export function executeTool(name: string) { return name }
+export function createServer() {}
+export function formatPrice(price: number) { return String(price) }
+export const logger = { name: 'app', info() {}, child: () => logger }
+export type Anything = unknown
+`,
+  })
+
+  expect(await check('tools.ts', folder)).toEqual([])
+})
 
 test('a definition that a barrel exports is named with the file that contains it', async () => {
   const folder = await aProject({

@@ -2,15 +2,17 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { Dialect, Shape } from './dialects/dialect.ts'
 import { findDialect } from './dialects/dialects.ts'
-import { findReason, looksLikeTool } from './dialects/left-out.ts'
+import { findMissing, findReason, looksLikeTool, noSchema } from './dialects/left-out.ts'
 import {
   isMcpServer,
   type LeftOutOfServer,
   listRegistered,
   type Registered,
 } from './dialects/mcp-server.ts'
-import { isClass, isShape, isText } from './dialects/shape.ts'
+import { isClass, isSchema, isShape, isText } from './dialects/shape.ts'
+import { findNamedFunction, type NamedFunction } from './function-names.ts'
 import { isPrompt } from './prompt-definition.ts'
+import { readEntries } from './readable-entries.ts'
 import { isView } from './view-definition.ts'
 
 /** A value in the exports of a module. */
@@ -39,6 +41,7 @@ export interface NotTaken extends Found {
     | 'permissions_unknown'
   readonly reason: string
   readonly severity: Diagnostic['severity']
+  readonly only?: NamedFunction['only']
 }
 
 export interface ToolsFound {
@@ -46,7 +49,7 @@ export interface ToolsFound {
   readonly notTaken: readonly NotTaken[]
 }
 
-const maxDepth = 5
+const maxDepth = 10
 const maxValues = 20_000
 
 /** Finds all definitions in the exports of a module: under any name, in arrays, maps and servers. */
@@ -90,6 +93,7 @@ class Search {
   #visitNew(value: object, path: readonly string[]): void {
     if (Array.isArray(value)) return this.#visitArray(value, path)
     if (value instanceof Map) return this.#visitAll([...value], path)
+    if (value instanceof Set) return this.#visitAll([...[...value].entries()], path)
     if (!isShape(value)) return
     if (isClass(value)) return this.#visitClass(value, path)
     if (typeof value === 'function') return this.#visitFunction(value, path)
@@ -103,8 +107,19 @@ class Search {
   }
 
   #visitAll(entries: readonly (readonly [unknown, unknown])[], path: readonly string[]): void {
-    if (path.length >= maxDepth) return
-    for (const [key, value] of entries) this.visit(value, [...path, String(key)])
+    for (const [key, value] of entries) {
+      const place = [...path, String(key)]
+      if (place.length <= maxDepth) this.visit(value, place)
+      else if (isShape(value) && (findDialect(value) || looksLikeTool(value)))
+        this.#leaveOut(value, place, 'tool_left_out', tooDeep)
+    }
+  }
+
+  #visitEntries(value: object, path: readonly string[]): void {
+    const { entries, unreadable } = readEntries(value)
+    for (const [key, error] of unreadable)
+      this.#leaveOut({}, [...path, key], 'tool_left_out', `it cannot be read: ${toReason(error)}`)
+    this.#visitAll(entries, path)
   }
 
   #visitObject(value: Shape, path: readonly string[]): void {
@@ -120,14 +135,25 @@ class Search {
     const reason = findReason(value)
     if (reason !== undefined) return this.#leaveOut(value, path, 'tool_left_out', reason)
     if (findDialect(value)) return this.#take(value, value, path)
-    if (isPlainObject(value) || isNamespace(value)) this.#visitAll(Object.entries(value), path)
-    if (looksLikeTool(value))
-      this.#leaveOut(
-        value,
-        path,
-        'tool_left_out',
-        'it has the form of no known kind of tool. Export { name, description, parameters, execute }',
-      )
+    if (isNamespace(value)) return this.#visitEntries(value, path)
+    const known = this.definitions.size
+    if (isPlainObject(value)) this.#visitEntries(value, path)
+    else this.#visitToolkit(value, path, 'getTools' in value)
+    if (looksLikeTool(value)) return this.#leaveOut(value, path, 'tool_left_out', unknownForm)
+    // With tools in it, it is something else: an agent, for example.
+    const missing = isPlainObject(value) ? findMissing(value) : undefined
+    if (missing !== undefined && this.definitions.size === known)
+      this.#leaveOut(value, path, 'tool_left_out', missing)
+  }
+
+  /** An instance or class with `tools`, as a toolkit of LangChain. Its `getTools` is not called. */
+  #visitToolkit(value: Shape, path: readonly string[], hasGetTools: boolean): void {
+    const { tools } = value
+    if (typeof tools === 'object' && tools !== null) return this.visit(tools, [...path, 'tools'])
+    if (!hasGetTools) return
+    const reason =
+      'it has getTools(), and functions are not called to get tools. Export what it returns'
+    this.#leaveOut(value, path, 'function_not_called', reason)
   }
 
   #visitRegistered(registered: Registered | LeftOutOfServer, path: readonly string[]): void {
@@ -159,6 +185,8 @@ class Search {
   /** Only classes that say that they are tools: to instantiate others could have effects. */
   #visitClass(value: Shape & (new () => unknown), path: readonly string[]): void {
     if (hasStaticFunction(value) && findDialect(value)) return this.#take(value, value, path)
+    if (Object.hasOwn(value, 'tools') || Object.hasOwn(value, 'getTools'))
+      return this.#visitToolkit(value, path, Object.hasOwn(value, 'getTools'))
     const name = value.name || path.at(-1)
     if (!/tool$/i.test(String(name)) && !isLangChainClass(value)) return
     if (value.length > 0)
@@ -180,14 +208,15 @@ class Search {
 
   /** A factory is not called: what it needs is not known, and calling it could have effects. */
   #visitFunction(value: Shape, path: readonly string[]): void {
-    const name = path.at(-1) === 'default' ? value.name : path.at(-1)
-    if (path.length <= 2 && /tools?$/i.test(String(name)))
-      this.#leaveOut(
-        value,
-        path,
-        'function_not_called',
-        'it is a function, and functions are not called to get tools. Export what it returns',
-      )
+    const described = toDescribed(value)
+    if (described) {
+      if (findDialect(described)) return this.#take(value, described, path)
+      return this.#leaveOut(value, path, 'tool_left_out', noSchema)
+    }
+    if (path.length > 2) return
+    const name = String(path.at(-1) === 'default' ? value.name : path.at(-1))
+    const named = findNamedFunction(name)
+    if (named) this.#leaveOut(value, path, 'function_not_called', named.reason, named)
   }
 
   #leaveOut(
@@ -199,6 +228,18 @@ class Search {
   ): void {
     this.notTaken.set(value, { severity: 'warning', ...rest, value, path, code, reason })
   }
+}
+
+const tooDeep = `it is nested more than ${maxDepth} levels deep. Export it itself`
+const unknownForm =
+  'it has the form of no known kind of tool. Export { name, description, parameters, execute }'
+
+/** A function that carries its own definition: `Object.assign(async (input) => …, { description, parameters })`. */
+function toDescribed(value: Shape): Shape | undefined {
+  if ('~standard' in value) return undefined
+  const { description, parameters, inputSchema } = value
+  const isDefined = isText(description) || isSchema(parameters) || isSchema(inputSchema)
+  return isDefined ? { ...value, run: value } : undefined
 }
 
 const toReason = (error: unknown): string =>

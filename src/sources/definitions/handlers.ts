@@ -2,6 +2,7 @@ import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { LoadedModule } from '../loaded-module.ts'
 import type { Execute } from './dialects/dialect.ts'
 import { isClass } from './dialects/shape.ts'
+import { readEntries } from './readable-entries.ts'
 
 /** A function that a module exports, alone or in a map. */
 export interface ExportedFunction {
@@ -25,6 +26,7 @@ const mapNames = /^(tool|available)?_?(handlers?|functions?|implementations?|exe
 export class Handlers {
   readonly #functions: readonly ExportedFunction[]
   readonly #used = new Set<ExportedFunction>()
+  readonly #missing = new Set<string>()
 
   constructor(modules: readonly LoadedModule[]) {
     this.#functions = modules.flatMap((module) => listFunctions(module))
@@ -55,7 +57,13 @@ export class Handlers {
       this.#used.add(chosen)
       return chosen
     }
+    this.#missing.add(tool)
     return undefined
+  }
+
+  /** Tools for which no function was found. */
+  missing(): readonly string[] {
+    return [...this.#missing]
   }
 
   /** Whether a module has functions that definitions of other modules use. */
@@ -67,13 +75,18 @@ export class Handlers {
     return [...this.#used].some(({ source }) => source === value)
   }
 
-  /** Functions of maps that are used, which no definition has the name of. */
+  /**
+   * Functions of maps that are used, which no definition has the name of; while functions are missing, of all
+   * maps that are named for it.
+   */
   unused(): readonly ExportedFunction[] {
     const used = [...this.#used]
     const sources = new Set(used.map(({ source }) => source))
-    const maps = new Set(used.map(({ map }) => map).filter((map) => map !== undefined))
+    const maps = new Set(used.map(({ map }) => map))
+    const isMeant = ({ map, path }: ExportedFunction) =>
+      maps.has(map) || (this.#missing.size > 0 && mapNames.test(path.at(-2) ?? ''))
     return this.#functions.filter(
-      ({ map, source }) => map !== undefined && maps.has(map) && !sources.has(source),
+      (one) => one.map !== undefined && isMeant(one) && !sources.has(one.source),
     )
   }
 }
@@ -107,11 +120,11 @@ function listFunctions(module: LoadedModule): readonly ExportedFunction[] {
   return functions
 }
 
-/** The entries of a map or of a plain object. Values behind getters that throw are nobody's functions. */
+/** The entries of a map or of a plain object. What cannot be read is nobody's function. */
 function listEntries(value: unknown): Iterable<readonly [unknown, unknown]> | undefined {
-  if (value instanceof Map) return value
   try {
-    return isPlainObject(value) ? Object.entries(value) : undefined
+    if (value instanceof Map) return value
+    return isPlainObject(value) ? readEntries(value).entries : undefined
   } catch {
     return undefined
   }

@@ -36,11 +36,11 @@ export async function readDefinitions(
 
   const read = (module: LoadedModule, definition: FoundDefinition): void => {
     const { shape } = definition
-    let place: Place = { module, path: definition.path, keys: [], ...nameIn(shape) }
+    let place: Place = { module, path: definition.path, keys: [] }
     const origin = { source, pointer: toPointer(toSegments(module, definition.path)) }
     try {
       // Getters of the definition may throw.
-      place = { ...place, keys: keysOf(shape) }
+      place = { ...place, name: nameIn(shape), keys: keysOf(shape) }
       const code = module.code ?? digestFunctions(shape)
       if (isPrompt(shape)) prompts.push(withCode(toPromptCapability(shape, origin), code))
       else if (isView(shape)) views.push(withCode(toViewCapability(shape, origin), code))
@@ -57,7 +57,8 @@ export async function readDefinitions(
       }
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      const message = `A definition cannot be read: ${reason}`
+      const subject = place.name ?? toKey(module, definition)
+      const message = `${subject === undefined ? 'A definition' : JSON.stringify(subject)} cannot be read: ${reason}`
       findings.add({ severity: 'error', code: 'definition_invalid', message, place })
     }
   }
@@ -74,34 +75,34 @@ export async function readDefinitions(
     return { module, found }
   })
   for (const { module, found } of searched) {
+    const isEmpty = found.definitions.length === 0 && !handlers.usesFunctionsOf(module)
+    const [missing] = handlers.missing()
     const notTaken = found.notTaken.filter(
-      ({ value }) => !seen.has(value) && !handlers.isUsed(value),
+      ({ value, only }) =>
+        !seen.has(value) &&
+        !handlers.isUsed(value) &&
+        (only !== 'if_empty' || isEmpty) &&
+        (only !== 'if_functions_are_missing' || missing !== undefined),
     )
-    for (const { value, path: valuePath, code, reason, severity } of notTaken) {
+    for (const { value, path: valuePath, code, reason, severity, only } of notTaken) {
       seen.add(value)
       const name =
         quoteRegistered(valuePath) ?? valuePath.join('.').replace(/^default$/, 'The default export')
-      const registered = toRegisteredName(valuePath)
-      const place = {
-        module,
-        path: valuePath,
-        name: registered,
-        keys: Object.keys(value),
-        ...nameIn(value),
-      }
+      const advice =
+        only === 'if_functions_are_missing' ? toHandlerAdvice(valuePath, String(missing)) : ''
+      const place = toPlace(module, value, valuePath)
       findings.add({
         severity,
         code,
-        message: `${name} is not served: ${reason}.`,
+        message: `${name} is not served: ${reason}.${advice}`,
         place,
       })
     }
-    const isEmpty = found.definitions.length === 0 && !handlers.usesFunctionsOf(module)
     if (module.error === undefined && isEmpty)
       findings.add({
         severity: 'error',
         code: 'module_empty',
-        message: `${module.file === '' ? 'The value' : module.file} exports no definition.`,
+        message: `${module.file === '' ? 'The value' : module.file} exports no definition.${await findServer(module)}`,
         place: { module, path: [], keys: [] },
       })
   }
@@ -124,6 +125,13 @@ export async function readDefinitions(
   return { capabilities, views, prompts, diagnostics }
 }
 
+/** A server that is connected in the module, and not exported. */
+async function findServer({ readTexts }: LoadedModule): Promise<string> {
+  const [own] = (await readTexts?.()) ?? []
+  const makesServer = /\bnew\s+McpServer\b/.test(own?.text ?? '')
+  return makesServer ? ' It makes an McpServer: export it, as export const server = ….' : ''
+}
+
 const nothing: ToolsFound = { definitions: [], notTaken: [] }
 
 const toSegments = ({ file }: LoadedModule, place: readonly string[]): readonly string[] =>
@@ -139,11 +147,19 @@ function toKey({ file }: LoadedModule, { path: place, instantiated }: FoundDefin
   return name.replaceAll(/[^A-Za-z0-9]+/g, '_')
 }
 
+/** The place of something that is not served: reading it may throw, as a revoked proxy does. */
+function toPlace(module: LoadedModule, value: object, path: readonly string[]): Place {
+  try {
+    return { module, path, name: nameIn(value) ?? toRegisteredName(path), keys: Object.keys(value) }
+  } catch {
+    return { module, path, keys: [] }
+  }
+}
+
 /** The name, or the id of libraries that have ids, as a plain field: a getter may throw. */
-function nameIn(value: object): { readonly name?: string } {
+function nameIn(value: object): string | undefined {
   const names = ['name', 'id'].map((field) => Object.getOwnPropertyDescriptor(value, field)?.value)
-  const name = names.find(isText)
-  return name === undefined ? {} : { name }
+  return names.find(isText)
 }
 
 /** In a server of the MCP SDK, the key is the name. */
@@ -154,6 +170,10 @@ function quoteRegistered(path: readonly string[]): string | undefined {
   const name = toRegisteredName(path)
   return name === undefined ? undefined : JSON.stringify(name)
 }
+
+/** How a function that takes the name of a tool is used for one that has no function. */
+const toHandlerAdvice = (path: readonly string[], tool: string): string =>
+  ` Export handlers = { ${/^[\w$]+$/.test(tool) ? tool : JSON.stringify(tool)}: (input) => ${path.at(-1)}('${tool}', input) }.`
 
 /** Functions beside those of definitions: most often a misspelt name. */
 function reportUnused({ findings, handlers }: ToolScope): void {

@@ -91,6 +91,13 @@ export function readTool(
     report('error', 'definition_invalid', [], message)
     return undefined
   }
+  if (isText(translation.definition.name) && hasOtherName(shape))
+    report(
+      'warning',
+      'field_ignored',
+      ['name'],
+      `${quote(name)}: its name ${JSON.stringify(shape.name) ?? typeof shape.name} is not a string, so it is served under its key.`,
+    )
   const described = withDescription(settled.definition, dialect, report)
   const definition = withCategory(described, scope, report)
   const reading = toCapability(definition, origin, report)
@@ -119,6 +126,8 @@ function nameOf(shape: Shape, translation: object): string | undefined {
   const inner = isObject(shape.function) ? shape.function.name : undefined
   return [definition?.name, shape.name, inner].find(isText)
 }
+
+const hasOtherName = ({ name }: Shape): boolean => name !== undefined && !isText(name)
 
 const quote = (name: string | undefined): string =>
   name === undefined ? 'A tool' : JSON.stringify(name)

@@ -16,7 +16,7 @@ export const agentToolForge: Dialect = {
     const execute = own ? toExecute(own) : findHandler(String(name))
     if (!execute)
       return {
-        leftOut: `it has no execute, only mcpRouting (${toRoute(value.mcpRouting)}). Drawbridge does not call that endpoint for it: give it an execute that does`,
+        leftOut: `it has no execute, only mcpRouting (${toRoute(value.mcpRouting)}), whose base URL and credentials are not in this file. Write the call: execute: async (input, { signal }) => (await fetch('https://…', { signal })).json(), or describe the endpoint with OpenAPI and add it as a source`,
         code: 'function_missing',
         severity: 'error',
       }

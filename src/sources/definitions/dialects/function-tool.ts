@@ -1,12 +1,22 @@
 import type { Dialect, Shape } from './dialect.ts'
-import { addedKeys, findExecute, isObject, isShape, isText, readAddedFields } from './shape.ts'
+import {
+  addedKeys,
+  findExecute,
+  isObject,
+  isSchema,
+  isShape,
+  isText,
+  readAddedFields,
+} from './shape.ts'
 import { toSchema } from './wrapped-schema.ts'
 
 /** `{ name, description, parameters, handler }` and its variants, as projects write it without a library. */
 export const functionTool: Dialect = {
   name: 'name, schema and function',
   recognise: (value) =>
-    (isText(value.name) || (value.name === undefined && isText(value.description))) &&
+    (isText(value.name) ||
+      // Without a name and a description, only what nothing else than a tool has.
+      (value.name === undefined && (isText(value.description) || isSchema(value.parameters)))) &&
     findSchemaField(value) !== undefined &&
     findFunction(value) !== undefined,
   toToolDefinition(value, { key }) {

@@ -1,5 +1,10 @@
 import type { Shape } from './dialect.ts'
-import { isObject, isText } from './shape.ts'
+import { isClass, isObject, isSchema, isShape, isText } from './shape.ts'
+
+export const noSchema =
+  "it has no schema of its arguments. Add parameters: { type: 'object', properties: {} } if it takes none"
+
+const schemaFields = ['parameters', 'inputSchema', 'input_schema']
 
 /** Things that look like tools and that no dialect reads, with the reason for the operator. */
 const shapes: readonly {
@@ -28,10 +33,69 @@ const shapes: readonly {
     reason: 'it is run by the provider of the model, so there is nothing to call',
   },
   {
+    recognise: (value) =>
+      (isText(value.name) || isText(value.description)) &&
+      value.schema === undefined &&
+      hasFunction(value) &&
+      schemaFields.some((field) => value[field] !== undefined) &&
+      schemaFields.every((field) => !isShape(value[field])),
+    reason: `its schema is not an object. Write parameters: { type: 'object', properties: { … } }`,
+  },
+  {
     recognise: ({ then }) => typeof then === 'function',
     reason: 'it is a promise. Export what it resolves to: await it in the module',
   },
 ]
+
+/** Objects that have a part of a tool, with what is missing. Only of plain objects that no dialect reads. */
+const parts: typeof shapes = [
+  {
+    recognise: (value) =>
+      isText(value.description) && hasFunction(value) && !Object.keys(value).some(isSchemaField),
+    reason: noSchema,
+  },
+  {
+    // What has one of the other fields is a route, a listener or a command.
+    recognise: (value) =>
+      isText(value.name) &&
+      !isText(value.description) &&
+      hasFunction(value) &&
+      !otherFields.some((field) => field in value),
+    reason:
+      'it has no description and no schema. Export { name, description, parameters, execute }',
+  },
+  {
+    recognise: (value) => Object.keys(value).join() === 'execute' && hasFunction(value),
+    reason: 'it has only a function. Export { description, parameters, execute }',
+  },
+  {
+    recognise: (value) =>
+      schemaFields.some((field) => isSchema(value[field])) &&
+      Object.keys(value).every((field) => ['name', 'title', ...schemaFields].includes(field)),
+    reason: 'it has only a schema. Export { description, parameters, execute }',
+  },
+]
+
+const functionFields = ['execute', 'handler', 'run', 'func', 'fn', 'invoke', 'callback']
+const otherFields = [
+  'method',
+  'methods',
+  'path',
+  'url',
+  'route',
+  'pattern',
+  'event',
+  'events',
+  'alias',
+  'aliases',
+  'options',
+  'version',
+]
+
+const isSchemaField = (field: string): boolean => /schema|param|arg|input/i.test(field)
+
+const hasFunction = (value: Shape): boolean =>
+  functionFields.some((field) => typeof value[field] === 'function' && !isClass(value[field]))
 
 /** Hosted tools of OpenAI and server tools of Anthropic. */
 const hostedTypes =
@@ -39,6 +103,9 @@ const hostedTypes =
 
 export const findReason = (value: Shape): string | undefined =>
   shapes.find(({ recognise }) => recognise(value))?.reason
+
+export const findMissing = (value: Shape): string | undefined =>
+  parts.find(({ recognise }) => recognise(value))?.reason
 
 /** Has the name and the description of a tool, and a schema or a function. */
 export const looksLikeTool = (value: Shape): boolean =>

@@ -8,6 +8,7 @@ import {
   addedKeys,
   findMethod,
   isObject,
+  isSchema,
   isShape,
   isText,
   type Method,
@@ -34,7 +35,7 @@ export const mcpSdk: Dialect = {
             'outputSchema' in config ||
             (hasHandler && 'config' in value)))) &&
       typeof value.execute !== 'function' &&
-      (hasHandler || isText(config.description))
+      (hasHandler || isText(config.description) || isSchema(config.inputSchema))
     )
   },
   toToolDefinition(value, { key, findHandler }) {

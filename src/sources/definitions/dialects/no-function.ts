@@ -1,11 +1,15 @@
 import type { LeftOut } from './dialect.ts'
+import { isText } from './shape.ts'
 
 /** A definition for which no function is exported. */
-export function noFunction(name: unknown): LeftOut {
-  const key = typeof name === 'string' ? name : 'its name'
-  return {
-    leftOut: `it has no function. Export one named ${key}, or a map such as handlers = { ${key}: (input) => … }`,
-    code: 'function_missing',
-    severity: 'error',
-  }
+export const noFunction = (name: unknown): LeftOut => ({
+  leftOut: `it has no function. ${isText(name) ? toAdvice(name) : 'Add execute, and a name'}`,
+  code: 'function_missing',
+  severity: 'error',
+})
+
+function toAdvice(name: string): string {
+  if (!/^[A-Za-z_$][\w$]*$/.test(name))
+    return `Export a map such as handlers = { ${JSON.stringify(name)}: (input) => … }`
+  return `Export one named ${name}, or a map such as handlers = { ${name}: (input) => … }`
 }

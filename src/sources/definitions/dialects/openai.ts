@@ -7,6 +7,7 @@ import {
   findExecute,
   findMethod,
   isObject,
+  isSchema,
   isShape,
   isText,
   noArguments,
@@ -17,7 +18,9 @@ import {
 export const openAiChat: Dialect = {
   name: 'OpenAI, Chat Completions',
   recognise: ({ type, function: definition }) =>
-    type === 'function' && isObject(definition) && isText(definition.name),
+    isObject(definition) &&
+    (type === 'function' || (type === undefined && isText(definition.name))) &&
+    (isText(definition.name) || isSchema(definition.parameters)),
   toToolDefinition: (value, context) => {
     const { function: definition } = value
     return translate(value, definition as Shape, context, 'function')
@@ -54,13 +57,13 @@ const functionKeys = [
 function translate(
   value: Shape,
   definition: Shape,
-  { findHandler }: DialectContext,
+  { key, findHandler }: DialectContext,
   nested?: string,
 ): Translation | LeftOut {
-  const { name, description, parameters } = definition
+  const { name = key, description, parameters } = definition
   const beside =
     findExecute(value, ...functionKeys) ?? findExecute(definition, 'function', ...functionKeys)
-  const execute = beside ?? findHandler(String(name))
+  const execute = beside ?? (isText(name) ? findHandler(name) : undefined)
   if (!execute) return noFunction(name)
   const path = (field: string) => (nested === undefined ? [field] : [nested, field])
   return {

@@ -11,6 +11,14 @@ export const isObject = (value: unknown): value is Shape =>
 
 export const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
+/** Whether a value can only be a schema: JSON Schema of an object, or a schema of Zod or another library. */
+export const isSchema = (value: unknown): value is Shape =>
+  isShape(value) &&
+  ('~standard' in value ||
+    '_zod' in value ||
+    '_def' in value ||
+    (value.type === 'object' && isObject(value.properties)))
+
 export type Method = (...values: unknown[]) => unknown
 
 /** A method of the value, bound to it: instances need their `this`. */
