@@ -76,7 +76,7 @@ function callTool(surface: Surface, params: Params, exchange: Exchange): Result 
     (outcome) =>
       outcome.kind === 'asking'
         ? toInputRequired(surface, outcome, binding, exchange)
-        : toResult(outcome, id),
+        : toResult(outcome, { id, hasOutputSchema: tool.entry.capability.output !== undefined }),
   )
 }
 

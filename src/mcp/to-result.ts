@@ -10,9 +10,13 @@ import { resultMeta } from './wire-names.ts'
 export interface CallToolResult extends SdkCallToolResult {}
 
 /** The outcome of a call as a `tools/call` result. */
-export function toResult(outcome: Done | Failed, callId: string): CallToolResult {
+export function toResult(
+  outcome: Done | Failed,
+  { id: callId, hasOutputSchema }: { readonly id: string; readonly hasOutputSchema: boolean },
+): CallToolResult {
   const id = outcome.callId ?? callId
-  const result = outcome.kind === 'done' ? toSuccess(outcome, id) : toErrorResult(outcome, id)
+  const result =
+    outcome.kind === 'done' ? toSuccess(outcome, id, hasOutputSchema) : toErrorResult(outcome, id)
   return outcome.notices === undefined ? result : withNotices(result, outcome.notices)
 }
 
@@ -32,14 +36,18 @@ function withNotices(result: CallToolResult, notices: readonly Notice[]): CallTo
 
 const inText = new Set<Notice['about']>(['budget', 'nextPage', 'retry'])
 
-function toSuccess({ data, content, fetchedAt }: Done, callId: string): CallToolResult {
+function toSuccess(
+  { data, content, fetchedAt }: Done,
+  callId: string,
+  hasOutputSchema: boolean,
+): CallToolResult {
   const _meta: Record<string, unknown> = { [resultMeta.callId]: callId }
   if (fetchedAt !== undefined) _meta[resultMeta.fetchedAt] = fetchedAt
   const blocks = (content ?? toContent(data)) as CallToolResult['content']
   // An empty answer states its success explicitly.
   if (data === undefined && content === undefined) return { content: blocks, isError: false, _meta }
-  // A string is already complete as text.
-  return data === undefined || typeof data === 'string'
+  // A string is complete as text, but an output schema promises structured content.
+  return data === undefined || (typeof data === 'string' && !hasOutputSchema)
     ? { content: blocks, _meta }
     : { content: blocks, structuredContent: data as Record<string, unknown>, _meta }
 }

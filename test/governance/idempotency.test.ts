@@ -58,7 +58,7 @@ test(`${keysAtOnce} keys with 50 concurrent calls each run ${keysAtOnce} times, 
 
 /** The wire form without the replay marker. */
 function toText(outcome: Outcome, id: string): string {
-  const { _meta, ...result } = toResult(outcome as Done | Failed, id)
+  const { _meta, ...result } = toResult(outcome as Done | Failed, { id, hasOutputSchema: false })
   const { [resultMeta.replayed]: _, ...meta } = _meta ?? {}
   return JSON.stringify({ ...result, _meta: meta })
 }
