@@ -12,7 +12,7 @@ import { type ModernSchema, modernizeSchema } from './modernize/modernize-schema
 import { readDraft } from './modernize/read-draft.ts'
 import type { Direction } from './read-contract.ts'
 import { findSchemaFault } from './schema-fault.ts'
-import { listPatterns } from './schema-patterns.ts'
+import { listPatterns, withUnicodePatterns } from './schema-patterns.ts'
 import { findShapeFault } from './schema-shape.ts'
 import { refuseTooDeep } from './stack-overflow.ts'
 
@@ -67,14 +67,15 @@ export function readModernSchema(original: JsonObject): CheckedSchema | Fault {
   const draft = readDraft(original, originalText)
   if (typeof draft === 'object') return draft
   const modern = modernizeSchema(original, draft, originalText)
-  const { $schema, $async: _, ...keywords } = modern.schema
+  const schema = withUnicodePatterns(modern.schema)
+  const { $schema, $async: _, ...keywords } = schema
   // Ajv resolves `$ref: "#"` only in schemas with an `$id`.
   const body = { $id: 'schema:/', ...keywords }
   const ajv = boundedAjv()
   if (!ajv.validateSchema(body))
     return { fault: `the schema is not valid: ${formatErrors(ajv.errors)}` }
-  const text = modern.schema === original ? originalText : JSON.stringify(modern.schema)
-  return { ...modern, body, text }
+  const text = schema === original ? originalText : JSON.stringify(schema)
+  return { ...modern, schema, body, text }
 }
 
 /** A map of properties without `properties` around it would accept every value. */

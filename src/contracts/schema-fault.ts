@@ -2,7 +2,9 @@ import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import { type References, referencesOf } from '../json/schema/references.ts'
 import { pointerOf } from '../json/schema/walk-schema.ts'
+import { findSyntaxFault } from '../patterns/linear-pattern.ts'
 import { findReferenceLoop } from './reference-loop.ts'
+import { listPatterns } from './schema-patterns.ts'
 
 /**
  * Finds the reason why a schema cannot be served, if any. One bad schema makes official clients drop
@@ -11,10 +13,12 @@ import { findReferenceLoop } from './reference-loop.ts'
 export function findSchemaFault(schema: JsonObject): string | undefined {
   const references = referencesOf(schema)
   for (const node of references.nodes) {
-    const { $async, pattern } = node.schema
-    if ($async === true && node.path.length > 0) return `${pointerOf(node)}/$async is not supported`
-    if (typeof pattern === 'string' && !compiles(pattern))
-      return `${pointerOf(node)}/pattern is not a valid regular expression`
+    if (node.schema.$async === true && node.path.length > 0)
+      return `${pointerOf(node)}/$async is not supported`
+  }
+  for (const { source, pointer } of listPatterns(schema)) {
+    const fault = findSyntaxFault(source)
+    if (fault !== undefined) return `${pointer} ${fault}`
   }
   const dangling = references.all.find(({ target }) => target === undefined)
   if (dangling) {
@@ -22,15 +26,6 @@ export function findSchemaFault(schema: JsonObject): string | undefined {
     return `${pointerOf(node)}/${keyword} ${JSON.stringify(text)} points to nothing inside the schema; external references are not fetched`
   }
   return findReferenceLoop(references)
-}
-
-function compiles(pattern: string): boolean {
-  try {
-    new RegExp(pattern, 'u')
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** The input schema with `"type": "object"` at its root, as MCP requires; a fault if no object is valid. */

@@ -1,7 +1,9 @@
 import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
+import { mapSchema } from '../json/schema/map-schema.ts'
 import { referencesOf } from '../json/schema/references.ts'
 import { pointerOf } from '../json/schema/walk-schema.ts'
+import { toUnicodePattern } from '../patterns/to-unicode-pattern.ts'
 
 export interface SchemaPattern {
   readonly source: string
@@ -25,3 +27,25 @@ export const listPatterns = (root: JsonObject): readonly SchemaPattern[] =>
         : []),
     ]
   })
+
+/** The same schema with patterns that are valid with the `u` flag, as far as they can be translated. */
+export const withUnicodePatterns = (root: JsonObject): JsonObject =>
+  listPatterns(root).some(({ source }) => source !== toUnicodePattern(source))
+    ? mapSchema(root, translatePatterns)
+    : root
+
+function translatePatterns(schema: JsonObject): JsonObject {
+  const { pattern, patternProperties } = schema
+  return {
+    ...schema,
+    ...(typeof pattern === 'string' && { pattern: toUnicodePattern(pattern) }),
+    ...(isPlainObject(patternProperties) && {
+      patternProperties: Object.fromEntries(
+        Object.entries(patternProperties as JsonObject).map(([source, value]) => [
+          toUnicodePattern(source),
+          value,
+        ]),
+      ),
+    }),
+  }
+}

@@ -1,6 +1,7 @@
 import { Automaton } from './automaton.ts'
 import { type PatternNode, parsePattern, UnsupportedPattern } from './parse-pattern.ts'
 import { type Program, toProgram } from './program.ts'
+import { toUnicodePattern } from './to-unicode-pattern.ts'
 import type { Sliced, WorkLimit } from './work-limit.ts'
 
 /** A regular expression whose matching time is linear in the length of the text. */
@@ -37,7 +38,27 @@ export function findPatternFault(source: string): string | undefined {
   } catch (error) {
     return error instanceof UnsupportedPattern
       ? `${error.message}, which cannot be matched in linear time`
-      : 'is not a valid regular expression'
+      : (findSyntaxFault(toUnicodePattern(source)) ?? 'is not a valid regular expression')
+  }
+}
+
+/** Why the pattern is not valid with the `u` flag, if so: the end of a sentence about it. */
+export function findSyntaxFault(source: string): string | undefined {
+  const fault = tryCompile(source, 'u')
+  if (fault === undefined) return undefined
+  const faultWithoutFlag = tryCompile(source, '')
+  return faultWithoutFlag === undefined
+    ? `is not valid in Unicode mode, in which JSON Schema reads it: ${fault}`
+    : `is not a valid regular expression: ${faultWithoutFlag}`
+}
+
+/** V8's message without the pattern. */
+function tryCompile(source: string, flags: string): string | undefined {
+  try {
+    new RegExp(source, flags)
+    return undefined
+  } catch (error) {
+    return (error as Error).message.split(': ').at(-1)
   }
 }
 
@@ -47,7 +68,8 @@ interface Part {
   readonly negative: boolean
 }
 
-function toParts(source: string): readonly Part[] {
+function toParts(original: string): readonly Part[] {
+  const source = toUnicodePattern(original)
   new RegExp(source, 'u')
   return splitLookaheads(parsePattern(source)).map(({ node, negative }) => ({
     program: toProgram(node),

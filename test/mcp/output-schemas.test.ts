@@ -50,3 +50,25 @@ describe('a result that is a string', () => {
     expect([now?.content, of2025?.content]).toMatchObject([{ length: 1 }, { length: 1 }])
   })
 })
+
+describe('a result that Zod accepts', () => {
+  test.each<[string, z.ZodType, unknown]>([
+    ['a URL that is no URI', z.url(), 'https://x.example/ä|b'],
+    ['a URL object', z.instanceof(URL), new URL('https://x.example/a|b')],
+    ['an address with letters of other alphabets', z.email({ pattern: /@/ }), 'müller@x.example'],
+    ['text that matches because of a flag', z.string().regex(/^abc$/i), 'ABC'],
+    ['text that matches one line', z.string().regex(/^b$/m), 'a\nb'],
+    ['an escape without meaning', z.string().regex(/^a-b$/), 'a-b'],
+  ])('is valid for official clients: %s', async (_, schema, value) => {
+    const results = await resultsOf(z.object({ value: schema }), { value })
+
+    for (const { structuredContent } of results)
+      expect(structuredContent).toEqual({ value: String(value) })
+  })
+
+  test('but that date-time cannot express is withheld', async () => {
+    const results = await resultsOf(z.object({ at: z.date() }), { at: new Date(8.64e15) })
+
+    expect(results).toMatchObject([{ isError: true }, { isError: true }])
+  })
+})

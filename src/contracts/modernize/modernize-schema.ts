@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../capability/json.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { annotationKeywords } from '../../json/schema/keywords.ts'
+import { mapChildren } from '../../json/schema/map-schema.ts'
 import { type References, referencesOf } from '../../json/schema/references.ts'
 import {
   listChildren,
@@ -69,20 +70,6 @@ function withModernIds(root: JsonObject): JsonObject {
       : { $id: id, ...rest }
   }
   return rename(toRootNode(root))
-}
-
-function mapChildren(node: SchemaNode, change: (child: SchemaNode) => JsonObject): JsonObject {
-  const changed = new Map(listChildren(node).map((child) => [child.schema, change(child)]))
-  const replace = (value: unknown): unknown =>
-    isPlainObject(value) ? (changed.get(value as JsonObject) ?? value) : value
-  const copy: Record<string, unknown> = {}
-  for (const [keyword, value] of Object.entries(node.schema))
-    copy[keyword] = Array.isArray(value)
-      ? value.map(replace)
-      : isPlainObject(value) && !changed.has(value as JsonObject)
-        ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, replace(item)]))
-        : replace(value)
-  return copy as JsonObject
 }
 
 function withoutReferenceSiblings(

@@ -8,6 +8,7 @@ import { toParse } from '../contract-from-standard-schema.ts'
 import type { Direction } from '../read-contract.ts'
 import { findSlowPatterns } from '../slow-patterns.ts'
 import { findClass } from './live-types.ts'
+import { adjustString } from './shown-strings.ts'
 import { toJsonForm } from './to-json-form.ts'
 import { checkSchemaCount, defOf, innerOfLazy, someSchema, type Zod } from './zod-children.ts'
 
@@ -21,15 +22,28 @@ export function contractFromZod(original: Zod, direction: Direction): ContractRe
     unrepresentable: 'any',
     metadata,
     override: ({ zodSchema, jsonSchema, path }) => {
+      const { type } = zodSchema._zod.def
       const isDescribed = Object.keys(jsonSchema).some((key) => !annotations.has(key))
       const remark =
-        zodSchema._zod.def.type === 'custom' && isDescribed
+        type === 'custom' && isDescribed
           ? undefined
           : (liveTypeOf(zodSchema)?.remark?.(direction) ?? toLimitRemark(zodSchema, direction))
       if (remark !== undefined) remarks.add(`${toPointer(path) || 'the schema'}: ${remark}`)
       for (const pattern of listPatterns(zodSchema))
         slowPatterns.push(...findSlowPatterns(pattern, toPointer(path)))
-      dropImpliedKeywords(jsonSchema)
+      const declared = metadata.get(zodSchema)
+      const hidden = adjustString(zodSchema, jsonSchema, {
+        direction,
+        declaredFormat: declared?.format,
+      })
+      for (const pattern of hidden)
+        remarks.add(
+          `${toPointer(path) || 'the schema'}: ${pattern} is enforced, but clients do not see it: JSON Schema cannot express it`,
+        )
+      dropSafeBounds(jsonSchema)
+      // Some hosts leave out properties that are marked as read-only.
+      if (type === 'readonly' && direction === 'input' && !declared?.readOnly)
+        delete jsonSchema.readOnly
       const json = jsonSchema as Record<string, unknown>
       if (direction === 'output') loosenOutput(zodSchema, json)
       else requireProperties(zodSchema, json)
@@ -156,17 +170,8 @@ export const isZodShape = (value: unknown): value is Record<string, Zod> =>
 
 export const toZodObject = (shape: Record<string, Zod>): Zod => z.object(shape)
 
-/** Saves tokens: drops the safe-integer bounds that Zod adds, and patterns that a format implies. */
-function dropImpliedKeywords(schema: z.core.JSONSchema.BaseSchema): void {
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
-  const { format, pattern } = schema
-  if (format === undefined || pattern === undefined) return
-  // A pattern of the author.
-  if (format === 'email' && pattern !== z.regexes.email.source) return
-  delete schema.pattern
-  // The format allows offsets, z.iso.datetime() does not by default.
-  if (format === 'date-time' && !new RegExp(pattern).test(withOffset)) schema.pattern = 'Z$'
+/** Saves tokens: Zod adds the bounds of safe integers. */
+function dropSafeBounds(shown: z.core.JSONSchema.BaseSchema): void {
+  if (shown.minimum === Number.MIN_SAFE_INTEGER) delete shown.minimum
+  if (shown.maximum === Number.MAX_SAFE_INTEGER) delete shown.maximum
 }
-
-const withOffset = '2026-01-02T03:04:05+01:00'

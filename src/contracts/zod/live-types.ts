@@ -14,6 +14,8 @@ export interface LiveType {
   show(child: (schema: Zod, ...path: (string | number)[]) => Schema, direction: Direction): Schema
   /** Turns the JSON into the live value; anything else is returned unchanged, for Zod to refuse. */
   revive?(json: unknown): unknown
+  /** Why a live value has no form in JSON, if so. */
+  refuse?(live: unknown): string | undefined
   /** Prepares a live value for `toJsonValue`, where the value alone does not tell its form. */
   prepare?(live: unknown): unknown
   /** A warning for the operator. */
@@ -60,6 +62,11 @@ const keep = (json: unknown): unknown => json
 const dateType: LiveType = {
   show: () => ({ type: 'string', format: 'date-time' }),
   revive: (json) => (typeof json === 'string' ? (parseDate(json) ?? json) : json),
+  // RFC 3339 has four digits; clients refuse the six of ISO 8601.
+  refuse: (live) =>
+    live instanceof Date && (live.getUTCFullYear() < 0 || live.getUTCFullYear() > 9999)
+      ? 'a date outside of the years 0 to 9999 has no date-time text'
+      : undefined,
 }
 
 /** Limits the time that BigInt() takes, which is not linear. */

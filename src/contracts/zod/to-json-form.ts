@@ -123,18 +123,25 @@ function showAs(schema: Zod, liveType: LiveType, direction: Direction): void {
 }
 
 /** Wraps `run`, through which every schema is parsed, whatever contains it. */
-function convertAround(schema: Zod, { revive, prepare }: LiveType, direction: Direction): void {
+function convertAround(
+  schema: Zod,
+  { revive, refuse, prepare }: LiveType,
+  direction: Direction,
+): void {
   const { run } = schema._zod
   if (direction === 'input' && revive)
     schema._zod.run = (payload, context) => {
       payload.value = revive(payload.value)
       return run(payload, context)
     }
-  if (direction === 'output' && prepare)
+  if (direction === 'output' && (refuse || prepare))
     schema._zod.run = (payload, context) => {
       const result = run(payload, context)
       const prepareResult = (done: typeof payload) => {
-        done.value = prepare(done.value)
+        const { value } = done
+        const message = done.issues.length === 0 ? refuse?.(value) : undefined
+        if (message !== undefined) done.issues.push({ code: 'custom', message, input: value })
+        else if (prepare) done.value = prepare(value)
         return done
       }
       return result instanceof Promise ? result.then(prepareResult) : prepareResult(result)
