@@ -6,6 +6,17 @@ import { serveHere } from '../support/serve-here.ts'
 
 /** Official clients validate a result against the output schema, and throw if it does not match. */
 async function resultsOf(outputSchema: object, value: unknown) {
+  const clients = await clientsOf(outputSchema, value)
+  return Promise.all(
+    clients.map(async (client) => {
+      // The list has the output schema.
+      await client.listTools()
+      return client.callTool({ name: 'get_value', arguments: {} })
+    }),
+  )
+}
+
+async function clientsOf(outputSchema: object, value: unknown) {
   const { url } = await serveHere({
     sources: [
       definitionSource([
@@ -20,14 +31,7 @@ async function resultsOf(outputSchema: object, value: unknown) {
       ]),
     ],
   })
-  const clients = [await aModernClient(url), await aClientOf2025(url)]
-  return Promise.all(
-    clients.map(async (client) => {
-      // The list has the output schema.
-      await client.listTools()
-      return client.callTool({ name: 'get_value', arguments: {} })
-    }),
-  )
+  return [await aModernClient(url), await aClientOf2025(url)] as const
 }
 
 describe('a result that is a string', () => {
@@ -70,5 +74,94 @@ describe('a result that Zod accepts', () => {
     const results = await resultsOf(z.object({ at: z.date() }), { at: new Date(8.64e15) })
 
     expect(results).toMatchObject([{ isError: true }, { isError: true }])
+  })
+})
+
+const pair = (first: object) => ({ type: 'array', prefixItems: [first], items: { type: 'number' } })
+
+describe('an output schema with keywords of 2020-12', () => {
+  test.each<[string, object, unknown]>([
+    [
+      'a tuple with a rest',
+      z.object({ a: z.tuple([z.string()]).rest(z.number()) }),
+      { a: ['x', 1] },
+    ],
+    ['a tuple', z.tuple([z.string(), z.number()]), ['x', 1]],
+    ['a map of pairs', z.object({ a: z.map(z.number(), z.string()) }), { a: new Map([[1, 'x']]) }],
+    [
+      'a list of draft-07',
+      {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        type: 'object',
+        properties: { a: { items: [{ type: 'string' }], additionalItems: false } },
+      },
+      { a: ['x'] },
+    ],
+    [
+      'contains that may be missing',
+      { type: 'object', properties: { a: { contains: { type: 'string' }, minContains: 0 } } },
+      { a: [1] },
+    ],
+    [
+      'oneOf, whose members differ in the first item',
+      {
+        type: 'object',
+        properties: { a: { oneOf: [pair({ const: 'x' }), pair({ const: 'y' })] } },
+      },
+      { a: ['x', 1] },
+    ],
+    [
+      'oneOf beside anyOf and not',
+      {
+        type: 'object',
+        properties: {
+          a: {
+            anyOf: [{ type: 'array' }],
+            oneOf: [{ prefixItems: [{ const: 'x' }] }, { prefixItems: [{ const: 'y' }] }],
+            not: { prefixItems: [{ const: 'z' }] },
+          },
+        },
+      },
+      { a: ['x'] },
+    ],
+    [
+      'a condition and unevaluatedProperties',
+      {
+        type: 'object',
+        if: { dependentRequired: { a: ['b'] } },
+        else: { properties: { a: true }, required: ['c'] },
+        unevaluatedProperties: { type: 'string' },
+      },
+      { a: 1, c: 'x' },
+    ],
+    [
+      'a reference into what is left out',
+      {
+        type: 'object',
+        properties: {
+          a: { prefixItems: [{ type: 'string' }], items: { type: 'number' } },
+          b: { $ref: '#/properties/a/items' },
+        },
+      },
+      { a: ['x', 1], b: 2 },
+    ],
+  ])('accepts valid results in official clients of both eras: %s', async (_, schema, value) => {
+    const results = await resultsOf(schema, value)
+
+    expect(results.map(({ isError }) => isError ?? false)).toEqual([false, false])
+  })
+
+  test('keeps what a validator of 2025 reads in the same way', async () => {
+    const schema = z.object({ a: z.tuple([z.string()]).rest(z.number()), b: z.number() })
+    const [, client] = await clientsOf(schema, { a: ['x'], b: 1 })
+    const { tools } = await client.listTools()
+
+    expect(tools[0]?.outputSchema).toMatchObject({
+      properties: {
+        a: { type: 'array', prefixItems: [{ type: 'string' }], minItems: 1 },
+        b: { type: 'number' },
+      },
+      required: ['a', 'b'],
+    })
   })
 })

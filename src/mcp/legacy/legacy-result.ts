@@ -1,8 +1,10 @@
 import type { CallToolResult, Result, Tool } from '@modelcontextprotocol/server'
+import type { JsonObject } from '../../capability/json.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { type Era, toCachedResponse, toResponse } from '../engine.ts'
 import type { Surface } from '../surface.ts'
 import { toMembers } from '../to-result.ts'
+import { loosenOutputSchema } from './loosen-output-schema.ts'
 import { wrapOutputSchema } from './wrap-output-schema.ts'
 
 /** A result in the form of 2025: without caching hints, and with structured content only as an object. */
@@ -50,7 +52,9 @@ function toCachedBytes(list: Result): Uint8Array {
   return bytes
 }
 
-const toLegacyTool = (tool: Tool): Tool =>
-  tool.outputSchema === undefined || tool.outputSchema.type === 'object'
-    ? tool
-    : { ...tool, outputSchema: wrapOutputSchema(tool.outputSchema) as Tool['outputSchema'] }
+function toLegacyTool(tool: Tool): Tool {
+  if (tool.outputSchema === undefined) return tool
+  const schema = loosenOutputSchema(tool.outputSchema as JsonObject)
+  const outputSchema = schema.type === 'object' ? schema : wrapOutputSchema(schema)
+  return { ...tool, outputSchema: outputSchema as Tool['outputSchema'] }
+}
