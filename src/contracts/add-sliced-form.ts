@@ -37,7 +37,7 @@ const toJoin = (part: string): string => (part.startsWith('"') ? part : 'self.jo
 const operand = `(?:[\\w.[\\]]|${literal})+`
 
 /** Ajv's `for` loops: over indexes, over the keys of an object, over the values of a schema. */
-const loop = `\\bfor\\((?:let|const) \\w+(?:=\\w+; \\w+<[\\w.]+; \\w+\\+\\+| (?:in|of) ${operand})\\)\\{`
+const loop = `\\bfor\\((?:let|const) \\w+(?:=\\w+; \\w+<[\\w.]+; \\w+\\+\\+| (?:in|of) (?:${operand}|Object\\.keys\\(${operand}\\)))\\)\\{`
 
 /** The end of a function's parameters; functions call each other for `$ref`. */
 const functionStart = /=\{\}\)\{/.source

@@ -23,6 +23,13 @@ function countCodePoints(text: string): number {
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000
 
+/** 19.99 is a multiple of 0.01, although their quotient is 1998.9999999999998: it may be off by rounding. */
+export function isMultipleOf(value: number, divisor: number): boolean {
+  if (Number.isInteger(value) && Number.isInteger(divisor)) return value % divisor === 0
+  const quotient = value / divisor
+  return Math.abs(quotient - Math.round(quotient)) <= 2 * Number.EPSILON * Math.abs(quotient)
+}
+
 /** Finds a scalar by its hash; objects, which are rare in an enum, one by one. */
 export function toEnumTest(
   allowed: readonly unknown[],

@@ -33,7 +33,9 @@ export function contractFromJsonSchema(
     if (fault !== undefined) return { fault: `${pointer} ${fault}` }
   }
   const hasDefaults = direction === 'input' && text.includes('"default":')
-  const compile = (): BoundedValidate => boundedAjv().compile(body) as unknown as BoundedValidate
+  const ownProperties = inheritedName.test(text)
+  const compile = (): BoundedValidate =>
+    boundedAjv({ ownProperties }).compile(body) as unknown as BoundedValidate
   const hasUnusual = unusualReference.test(text)
   const referenceFault = hasUnusual ? findSchemaFault(schema) : undefined
   if (referenceFault !== undefined) return { fault: referenceFault }
@@ -93,6 +95,9 @@ const maxLazyLength = 16_384
 
 /** Not a pointer in the same document: Ajv does not find every anchor and relative URI. */
 const unusualReference = /"\$(?:ref|dynamicRef)":"(?!#\/|#")/
+
+/** Names such as `constructor`, under which every object has something that is not its own. */
+const inheritedName = new RegExp(`"(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})"`)
 
 /** Compiled while loading: compiling a large one delays a call, and its code may overflow V8's stack. */
 function compileNow(compile: () => BoundedValidate): BoundedValidate | 'overflow' {

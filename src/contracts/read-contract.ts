@@ -6,6 +6,7 @@ import { contractFromJsonSchema } from './contract-from-json-schema.ts'
 import { contractFromStandardSchema, isStandardSchema } from './contract-from-standard-schema.ts'
 import { findSchemaFault, withObjectRoot } from './schema-fault.ts'
 import { findShapeFault } from './schema-shape.ts'
+import { withoutFractions } from './shown-output.ts'
 import { withDepthIssue } from './stack-overflow.ts'
 import { contractFromZod, isZod, isZodShape, toZodObject } from './zod/contract-from-zod.ts'
 import { contractFromZod3, isZod3, isZod3Shape, toZod3Object } from './zod/contract-from-zod3.ts'
@@ -35,7 +36,8 @@ export function readContract(schema: unknown, direction: Direction): ContractRea
     const shapeFault = contract.schema === schema ? undefined : findShapeFault(contract.schema)
     const fault = shapeFault ?? findSchemaFault(contract.schema)
     if (fault !== undefined) return { fault }
-    const shown = direction === 'output' ? contract.schema : withObjectRoot(contract.schema)
+    const shown =
+      direction === 'output' ? withoutFractions(contract.schema) : withObjectRoot(contract.schema)
     if (isFault(shown)) return shown
     const parse = contract.takesLiveValues ? withDepthIssue(contract.parse) : contract.parse
     return shown === contract.schema && parse === contract.parse

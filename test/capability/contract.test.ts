@@ -129,6 +129,42 @@ describe('JSON Schema', () => {
     expect(input).toEqual({})
   })
 
+  test.each([
+    [0.01, [19.99, 4.35, 0.07, 8.2, 0, -19.99, 1234567.89], [1.115, 0.001, 19.9900001]],
+    [0.1, [0.3, 1.1], [0.35]],
+    [3, [9, 3e15], [10, 3.0000001, 3e15 + 1]],
+    [1e-8, [0.00000001, 12.34567891], [1.5e-9]],
+  ])(
+    'multipleOf %f does not count the rounding of binary fractions',
+    async (multipleOf, ...values) => {
+      const contract = aContract({
+        type: 'object',
+        properties: { a: { type: 'number', multipleOf } },
+      })
+      const [valid, invalid] = await Promise.all(
+        values.map((list) => Promise.all(list.map((a) => contract.parse({ a })))),
+      )
+
+      expect(valid?.filter(({ ok }) => !ok)).toEqual([])
+      expect(invalid?.filter(({ ok }) => ok)).toEqual([])
+    },
+  )
+
+  test.each(['constructor', 'toString', 'valueOf', 'hasOwnProperty'])(
+    'a property named %s is absent unless the value has it itself',
+    async (name) => {
+      const properties = { [name]: { type: 'string' }, a: { type: 'number', default: 1 } }
+      const optional = aContract({ type: 'object', properties, additionalProperties: false })
+      const required = aContract({ type: 'object', properties, required: [name] })
+
+      expect(await optional.parse({})).toEqual({ ok: true, value: { a: 1 } })
+      expect(await optional.parse({ [name]: 5 })).toMatchObject({ ok: false })
+      expect(await optional.parse({ b: 5 })).toMatchObject({ ok: false })
+      expect(await required.parse({})).toMatchObject({ ok: false })
+      expect(await required.parse({ [name]: 'x' })).toMatchObject({ ok: true })
+    },
+  )
+
   test('an $id that ends a comment does not inject code', async () => {
     const $id = 'a*/;globalThis.injected=true;/*'
     const contract = aContract({

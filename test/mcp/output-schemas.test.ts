@@ -79,7 +79,7 @@ describe('a result that Zod accepts', () => {
 
 const pair = (first: object) => ({ type: 'array', prefixItems: [first], items: { type: 'number' } })
 
-describe('an output schema with keywords of 2020-12', () => {
+describe('an output schema', () => {
   test.each<[string, object, unknown]>([
     [
       'a tuple with a rest',
@@ -88,6 +88,12 @@ describe('an output schema with keywords of 2020-12', () => {
     ],
     ['a tuple', z.tuple([z.string(), z.number()]), ['x', 1]],
     ['a map of pairs', z.object({ a: z.map(z.number(), z.string()) }), { a: new Map([[1, 'x']]) }],
+    ['a price', z.object({ a: z.number().multipleOf(0.01) }), { a: 19.99 }],
+    [
+      'a price in JSON Schema',
+      { type: 'object', properties: { a: { type: 'number', multipleOf: 0.01 } } },
+      { a: 19.99 },
+    ],
     [
       'a list of draft-07',
       {

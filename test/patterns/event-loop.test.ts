@@ -117,6 +117,18 @@ const large: readonly (readonly [name: string, schema: object, value: () => obje
     () => ({ a: Array.from({ length: 50_000 }, (_, at) => ({ name: `item-${at}`, a: [] })) }),
   ],
   [
+    'a map of 50,000 properties beside one named constructor',
+    {
+      properties: {
+        constructor: {},
+        a: { additionalProperties: { type: 'string', pattern: '^v[0-9]+$' } },
+      },
+    },
+    () => ({
+      a: Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`k${at}`, `v${at}`])),
+    }),
+  ],
+  [
     'uniqueItems over 50,000 objects',
     { properties: { a: { uniqueItems: true } } },
     () => ({ a: Array.from({ length: 50_000 }, (_, id) => ({ id, name: `item ${id}` })) }),

@@ -34,6 +34,8 @@ const cases: readonly (readonly [schema: object, values: readonly unknown[]])[] 
     [{ 'validate1(': 'a' }, { 'validate1(': 'b' }],
   ],
   [{ minLength: 2, maxLength: 3 }, ['a', '😀😀', 'abcd']],
+  [{ multipleOf: 0.01 }, [19.99, 1.115]],
+  [{ required: ['toString'], additionalProperties: { pattern: 'a' } }, [{ toString: 'a' }, {}]],
 ]
 
 const $defs = {
