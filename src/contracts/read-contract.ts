@@ -2,8 +2,10 @@ import type { ContractReading } from '../capability/contract.ts'
 import { isFault } from '../capability/fault.ts'
 import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
+import { referencesOf } from '../json/schema/references.ts'
 import { contractFromJsonSchema } from './contract-from-json-schema.ts'
 import { contractFromStandardSchema, isStandardSchema } from './contract-from-standard-schema.ts'
+import { type EndlessSchema, findEndlessSchema } from './endless-schema.ts'
 import { findSchemaFault, withObjectRoot } from './schema-fault.ts'
 import { findShapeFault } from './schema-shape.ts'
 import { withoutFractions } from './shown-output.ts'
@@ -39,14 +41,18 @@ export function readContract(schema: unknown, direction: Direction): ContractRea
     const shown =
       direction === 'output' ? withoutFractions(contract.schema) : withObjectRoot(contract.schema)
     if (isFault(shown)) return shown
+    const endless = findEndlessSchema(referencesOf(shown))
+    if (endless?.isRoot) return { fault: toEndlessText(endless) }
+    const remarks = endless ? [...reading.remarks, toEndlessText(endless)] : reading.remarks
     const parse = contract.takesLiveValues ? withDepthIssue(contract.parse) : contract.parse
-    return shown === contract.schema && parse === contract.parse
-      ? reading
-      : { ...reading, contract: { ...contract, schema: shown, parse } }
+    return { ...reading, remarks, contract: { ...contract, schema: shown, parse } }
   } catch (error) {
     return { fault: `the schema cannot be converted to JSON Schema: ${(error as Error).message}` }
   }
 }
+
+const toEndlessText = ({ pointer }: EndlessSchema): string =>
+  `${pointer || 'the schema'} requires itself again, so that only a value without an end would be valid; make it optional or nullable`
 
 function convert(schema: unknown, direction: Direction): ContractReading {
   if (isZod(schema)) return contractFromZod(schema, direction)
