@@ -10,6 +10,7 @@ import { dropUndefined } from '../../json/drop-undefined.ts'
 import { JsonValueError } from '../../json/json-value-error.ts'
 import { type SizeLimit, toJsonValue, toJsonValueNow } from '../../json/to-json-value.ts'
 import { refused } from '../failures.ts'
+import { contentShape } from './content-shape.ts'
 import type { Step } from './step.ts'
 
 /** Results are converted to plain JSON, within the size limit, and must match the output contract. */
@@ -132,16 +133,6 @@ const invalidOutput = ({ capability }: Call, reason: string): Failed =>
   refused('invalid_output', 'The tool returned an invalid result.', {
     cause: `${capability.name} ${reason}`,
   })
-
-const media = { data: z.string(), mimeType: z.string() }
-
-const contentShape = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('text'), text: z.string() }),
-  z.looseObject({ type: z.literal('image'), ...media }),
-  z.looseObject({ type: z.literal('audio'), ...media }),
-  z.looseObject({ type: z.literal('resource'), resource: z.looseObject({ uri: z.string() }) }),
-  z.looseObject({ type: z.literal('resource_link'), uri: z.string(), name: z.string() }),
-])
 
 const blocksShape = z.array(contentShape)
 
