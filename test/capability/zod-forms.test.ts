@@ -356,3 +356,37 @@ describe('Zod 3 beside a date', () => {
     })
   })
 })
+
+describe('functions of Zod 3 that decide about any value', () => {
+  class Money {}
+
+  test.each([
+    ['z.instanceof()', z3.instanceof(Money), /an instance of Money cannot be sent as JSON/],
+    ['z.custom()', z3.custom<string>((value) => value === 'px'), /\(custom\) is a function/],
+  ])('are shown as any value with a remark: %s', (_, schema, remark) => {
+    expect(readContract({ a: schema }, 'input')).toMatchObject({
+      contract: { schema: { properties: { a: {} } } },
+      remarks: [expect.stringMatching(remark)],
+    })
+  })
+
+  test.each([
+    ['a refinement', z3.any().refine((value) => value === 'px')],
+    ['one that throws', z3.any().refine((value) => value.a.b === 'px')],
+    ['one that rejects', z3.any().refine((value) => Promise.reject(new Error(String(value))))],
+  ])('are not confused with %s', (_, schema) => {
+    expect(readContract({ a: schema }, 'input')).toMatchObject({ remarks: [] })
+  })
+
+  test('accept the JSON form of a class that has one', async () => {
+    const schema = z3.object({ a: z3.instanceof(URL), b: z3.instanceof(Uint8Array).optional() })
+    const contract = aContract(schema)
+
+    expect(contract.schema).toMatchObject({ properties: { a: { type: 'string', format: 'uri' } } })
+    expect(await contract.parse({ a: 'https://x.example/', b: 'AQI=' })).toEqual({
+      ok: true,
+      value: { a: new URL('https://x.example/'), b: new Uint8Array([1, 2]) },
+    })
+    expect(await contract.parse({ a: 'none' })).toMatchObject({ ok: false })
+  })
+})

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Direction } from '../read-contract.ts'
+import { mirrorCustom } from './mirror-custom.ts'
 
 /** A schema of Zod 3, also of `zod/v3`: older AI SDK, LangChain and MCP SDK files have them. */
 export interface Zod3 {
@@ -102,7 +103,12 @@ const mirrorsByType: Readonly<Record<string, Build>> = {
 }
 
 function toEffects({ schema, effect }: Zod3Def, mirror: Mirror, direction: Direction): z.ZodType {
-  const { type } = effect as { readonly type: string }
+  const { type, refinement } = effect as { readonly type: string; readonly refinement?: unknown }
+  const custom =
+    type === 'refinement' && (schema as Zod3)._def.typeName === 'ZodAny'
+      ? mirrorCustom(refinement)
+      : undefined
+  if (custom) return custom
   if (direction === 'output') return type === 'transform' ? z.unknown() : mirror(schema)
   // The function may accept more than what is shown: the rest of the value is revived all the same.
   return type === 'preprocess' ? keepRefused(mirror(schema)) : mirror(schema)
