@@ -88,6 +88,27 @@ describe('a discriminated union at the root of an input', () => {
     ])
   })
 
+  test('is reported with its position when the source knows it', async () => {
+    const tool: ToolDefinition = {
+      name: 'send',
+      description: 'Sends something.',
+      category: 'read',
+      schema: messages,
+      execute: () => ({}),
+    }
+    const { id, read } = definitionSource([tool])
+    const positionOf = (pointer: string) => `tools.ts:3:1 ${pointer}`
+    const bridge = createDrawbridge({
+      sources: [{ id, read: async () => ({ ...(await read()), positionOf }) }],
+    })
+    onTestFinished(() => bridge.close())
+    await bridge.ready
+
+    expect(bridge.diagnostics).toMatchObject([
+      { code: 'schema_lowered', at: 'tools.ts:3:1 /default/0' },
+    ])
+  })
+
   test.each(['full', 'portable'] as const)(
     'closed variants accept the idempotency key, %s',
     async (schemas) => {
