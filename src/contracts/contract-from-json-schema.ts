@@ -4,6 +4,8 @@ import { type Fault, isFault } from '../capability/fault.ts'
 import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import { allKeywords } from '../json/schema/keywords.ts'
+import { referencesOf } from '../json/schema/references.ts'
+import { pointerOf } from '../json/schema/walk-schema.ts'
 import { findPatternFault } from '../patterns/linear-pattern.ts'
 import { runToEnd, type Sliced, WorkExceeded } from '../patterns/work-limit.ts'
 import { type BoundedValidate, boundedAjv } from './bounded-ajv.ts'
@@ -75,10 +77,24 @@ export function readModernSchema(original: JsonObject): CheckedSchema | Fault {
   const body = { $id: 'schema:/', ...keywords }
   const ajv = boundedAjv()
   if (!ajv.validateSchema(body))
-    return { fault: `the schema is not valid: ${formatErrors(ajv.errors)}` }
+    return {
+      fault: findTypeFault(schema) ?? `the schema is not valid: ${formatErrors(ajv.errors)}`,
+    }
   const text = schema === original ? originalText : JSON.stringify(schema)
   return { ...modern, schema, body, text }
 }
+
+/** The types of Gemini and of some other APIs are upper case. */
+function findTypeFault(schema: JsonObject): string | undefined {
+  const node = referencesOf(schema).nodes.find(({ schema: { type } }) => isUpperCaseType(type))
+  return (
+    node &&
+    `${pointerOf(node)}/type is ${JSON.stringify(node.schema.type)}; the types of JSON Schema are lower case, such as "object"`
+  )
+}
+
+const isUpperCaseType = (type: unknown): boolean =>
+  typeof type === 'string' && /^(?:OBJECT|ARRAY|STRING|NUMBER|INTEGER|BOOLEAN|NULL)$/.test(type)
 
 /** A map of properties without `properties` around it would accept every value. */
 function findPropertiesFault(schema: JsonObject): string | undefined {

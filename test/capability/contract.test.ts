@@ -244,6 +244,11 @@ describe('an unusable schema', () => {
     ],
     ['an unknown dialect', { $schema: 'https://x.example/dialect', type: 'object' }, 'dialect'],
     ['a wrong keyword', { type: 'object', properties: 5 }, 'not valid'],
+    [
+      'types in upper case',
+      { type: 'OBJECT', properties: { a: { type: 'STRING' } } },
+      '/type is "OBJECT"; the types of JSON Schema are lower case',
+    ],
     ['a broken pattern', { type: 'object', properties: { a: { pattern: '(' } } }, 'pattern'],
     [
       '__proto__',
