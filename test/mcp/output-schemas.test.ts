@@ -171,3 +171,29 @@ describe('an output schema', () => {
     })
   })
 })
+
+test('a list with true and false as schemas of properties is read by official clients', async () => {
+  const schema = { type: 'object', properties: { a: true, b: false, c: { type: 'number' } } }
+  const { url } = await serveHere({
+    sources: [
+      definitionSource([
+        {
+          name: 'get_value',
+          description: 'Returns a value.',
+          category: 'read',
+          schema,
+          outputSchema: schema,
+          execute: () => ({ a: 1 }),
+        },
+      ]),
+    ],
+  })
+  for (const client of [await aModernClient(url), await aClientOf2025(url)]) {
+    const { tools } = await client.listTools()
+
+    expect(tools).toMatchObject([{ inputSchema: { properties: { c: { type: 'number' } } } }])
+    expect(await client.callTool({ name: 'get_value', arguments: { a: 2 } })).toMatchObject({
+      structuredContent: { a: 1 },
+    })
+  }
+})

@@ -1,10 +1,12 @@
 import type { CallToolResult, Result, Tool } from '@modelcontextprotocol/server'
 import type { JsonObject } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { type Era, toCachedResponse, toResponse } from '../engine.ts'
 import type { Surface } from '../surface.ts'
 import { toMembers } from '../to-result.ts'
 import { loosenOutputSchema } from './loosen-output-schema.ts'
+import { withObjectProperties } from './object-properties.ts'
 import { wrapOutputSchema } from './wrap-output-schema.ts'
 
 /** A result in the form of 2025: without caching hints, and with structured content only as an object. */
@@ -52,9 +54,16 @@ function toCachedBytes(list: Result): Uint8Array {
   return bytes
 }
 
-function toLegacyTool(tool: Tool): Tool {
-  if (tool.outputSchema === undefined) return tool
-  const schema = loosenOutputSchema(tool.outputSchema as JsonObject)
-  const outputSchema = schema.type === 'object' ? schema : wrapOutputSchema(schema)
-  return { ...tool, outputSchema: outputSchema as Tool['outputSchema'] }
+function toLegacyTool({ inputSchema, outputSchema, ...tool }: Tool): Tool {
+  return dropUndefined({
+    ...tool,
+    inputSchema: withObjectProperties(inputSchema as JsonObject) as Tool['inputSchema'],
+    outputSchema: outputSchema && toLegacyOutput(outputSchema as JsonObject),
+  })
+}
+
+function toLegacyOutput(outputSchema: JsonObject): Tool['outputSchema'] {
+  const schema = loosenOutputSchema(outputSchema)
+  const shown = schema.type === 'object' ? withObjectProperties(schema) : wrapOutputSchema(schema)
+  return shown as Tool['outputSchema']
 }
