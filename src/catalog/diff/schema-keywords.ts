@@ -1,4 +1,5 @@
 import canonicalize from 'canonicalize'
+import { annotationKeywords } from '../../json/schema/keywords.ts'
 
 /** The new schema allows fewer values, more, different ones; or only an annotation changed. */
 export type KeywordVerdict = 'tighter' | 'looser' | 'other' | 'annotation'
@@ -23,23 +24,12 @@ export function compareKeyword(keyword: string, before: Schema, after: Schema): 
 const toText = (schema: Schema, keyword: string): string | undefined =>
   Object.hasOwn(schema, keyword) ? canonicalize(schema[keyword]) : undefined
 
-const annotations = new Set([
-  'title',
-  'description',
-  'default',
-  'examples',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  '$comment',
-  '$schema',
-  '$id',
-  '$anchor',
-])
+/** They name the schema, and decide nothing about values. */
+const identifiers = new Set(['$schema', '$id', '$anchor'])
 
 /** Annotation keywords do not affect validation. */
 export const isAnnotation = (keyword: string): boolean =>
-  annotations.has(keyword) || keyword.startsWith('x-')
+  annotationKeywords.has(keyword) || identifiers.has(keyword) || keyword.startsWith('x-')
 
 const show = (value: unknown): string => JSON.stringify(value) ?? 'absent'
 
