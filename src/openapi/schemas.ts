@@ -44,6 +44,31 @@ interface Definition {
   readonly use: SchemaUse
 }
 
+/** What the schemas that apply to the same value, by `allOf` or a reference, have in common. */
+interface SchemaGroup {
+  /** Properties that are not part of the direction: none of the schemas may require them. */
+  readonly excluded: ReadonlySet<string>
+  /** References in whose place the schema was put, because others need what it requires. */
+  readonly inlined: Set<string>
+}
+
+const noGroup: SchemaGroup = { excluded: new Set(), inlined: new Set() }
+
+/** Keywords whose schemas apply to the same value. */
+const inPlace: ReadonlySet<string> = new Set(['allOf', 'anyOf', 'oneOf'])
+
+/** Of a group: more would make loading slow. */
+const maxMembers = 200
+
+interface LocatedSchema {
+  readonly value: unknown
+  readonly path: DocumentPath
+}
+
+interface LocatedMember extends LocatedSchema {
+  readonly value: Fields
+}
+
 /**
  * Converts the schemas of a document to JSON Schema 2020-12. Referenced schemas are converted once and
  * shared by all operations, each of which lists under `$defs` only what it refers to.
@@ -63,20 +88,29 @@ export class SchemaTranslator {
     this.#direction = direction
   }
 
-  /** Converts a schema; references stay references, and their names are added to `use`. */
-  translate(schema: unknown, path: DocumentPath, use: SchemaUse): Json {
+  /**
+   * Converts a schema; references stay references, and their names are added to `use`. `parent` is the group
+   * of a schema that applies to the same value.
+   */
+  translate(schema: unknown, path: DocumentPath, use: SchemaUse, parent?: SchemaGroup): Json {
     if (typeof schema === 'boolean') return schema
     if (!isPlainObject(schema)) {
       use.findings.remark(path, 'This is not a schema; any value is accepted here.')
       return true
     }
+    const group = this.#toGroup(schema, path, parent)
     const { $ref, ...siblings } = schema
-    if (typeof $ref !== 'string') return this.keywords(schema, path, use)
-    const reference = this.#refer($ref, path, use)
+    if (typeof $ref !== 'string') return this.#keywords(schema, path, use, group)
+    const reference = this.#refer($ref, path, use, group)
     // OpenAPI 3.0 ignores keywords beside `$ref`.
-    return this.#document.isVersion30
-      ? reference
-      : { ...this.keywords(siblings, path, use), ...reference }
+    if (this.#document.isVersion30 || Object.keys(siblings).length === 0) return reference
+    const translated = this.#keywords(siblings, path, use, group)
+    if (typeof reference.$ref === 'string' || Object.keys(reference).length === 0)
+      return { ...translated, ...reference }
+    return {
+      ...translated,
+      allOf: [...((translated.allOf as Json[] | undefined) ?? []), reference],
+    }
   }
 
   /**
@@ -127,7 +161,7 @@ export class SchemaTranslator {
     }
   }
 
-  keywords(schema: Fields, path: DocumentPath, use: SchemaUse): JsonObject {
+  #keywords(schema: Fields, path: DocumentPath, use: SchemaUse, group: SchemaGroup): JsonObject {
     const result: Record<string, Json> = {}
     for (const [keyword, value] of Object.entries(schema)) {
       const childPath = [...path, keyword]
@@ -144,13 +178,15 @@ export class SchemaTranslator {
       if (namedSchemaKeywords.has(keyword) && isPlainObject(value))
         result[keyword] = this.#namedSchemas(value, childPath, keyword === 'properties', use)
       else if (schemaListKeywords.has(keyword) && Array.isArray(value))
-        result[keyword] = value.map((child, at) => this.translate(child, [...childPath, at], use))
+        result[keyword] = value.map((child, at) =>
+          this.translate(child, [...childPath, at], use, inPlace.has(keyword) ? group : undefined),
+        )
       else if (schemaKeywords.has(keyword)) result[keyword] = this.translate(value, childPath, use)
       else result[keyword] = value as Json
     }
-    if (isPlainObject(schema.discriminator)) fromExclusive(result)
+    if (this.#direction === 'input' || isPlainObject(schema.discriminator)) fromExclusive(result)
     if (schema.example !== undefined) result.examples = [schema.example as Json]
-    this.#filterRequired(schema, result, path, use)
+    this.#filterRequired(schema, result, path, use, group)
     removeInvalid(result, path, use)
     fromBooleanLimits(result)
     return this.#document.isVersion30 ? fromVersion30(result, schema) : result
@@ -172,7 +208,7 @@ export class SchemaTranslator {
     return result
   }
 
-  #refer(reference: string, path: DocumentPath, use: SchemaUse): JsonObject {
+  #refer(reference: string, path: DocumentPath, use: SchemaUse, group: SchemaGroup): JsonObject {
     const target = lookUp(this.#document, reference)
     if (!target) {
       const fault = this.#document.unreadable.get(reference)
@@ -186,6 +222,11 @@ export class SchemaTranslator {
           `${reference} is outside of this document and is not fetched; any value is accepted here.`,
         )
       return {}
+    }
+    if (this.#requiresExcluded(target, group) && !group.inlined.has(reference)) {
+      group.inlined.add(reference)
+      const schema = this.translate(target.value, target.path, use, group)
+      return isPlainObject(schema) ? (schema as JsonObject) : {}
     }
     let name = this.#names.get(reference)
     if (name === undefined) {
@@ -222,11 +263,67 @@ export class SchemaTranslator {
     return target?.[keyword] !== true
   }
 
+  /** The group of a schema: what its parent excludes, and what it and the parts of its `allOf` exclude. */
+  #toGroup(schema: Fields, path: DocumentPath, parent: SchemaGroup | undefined): SchemaGroup {
+    const { $ref, allOf, ...others } = schema
+    const isCombined =
+      Array.isArray(allOf) || ($ref !== undefined && Object.keys(others).length > 0)
+    if (!isCombined) return parent ?? noGroup
+    const own = this.#listExcluded({ value: schema, path })
+    const excluded = new Set([...(parent?.excluded ?? []), ...own])
+    return excluded.size === 0 ? noGroup : { excluded, inlined: parent?.inlined ?? new Set() }
+  }
+
+  /** Properties of a schema, or of the parts of its `allOf`, that are not part of the direction. */
+  #listExcluded(schema: LocatedSchema): ReadonlySet<string> {
+    const excluded = new Set<string>()
+    for (const { value, path } of this.#listMembers(schema, ['allOf']))
+      if (isPlainObject(value.properties))
+        for (const [name, property] of Object.entries(value.properties))
+          if (!this.#isIncluded(property, [...path, 'properties', name])) excluded.add(name)
+    return excluded
+  }
+
+  /** True if a schema requires what others of its group exclude, and cannot know it. */
+  #requiresExcluded(target: LocatedSchema, { excluded }: SchemaGroup): boolean {
+    if (excluded.size === 0) return false
+    const required = this.#listMembers(target, [...inPlace])
+      .flatMap(({ value }) => (Array.isArray(value.required) ? value.required : []))
+      .filter((name) => excluded.has(name))
+    if (required.length === 0) return false
+    const own = this.#listExcluded(target)
+    return required.some((name) => !own.has(name))
+  }
+
+  /** The schemas that apply to the same value: the schema itself, and those that it combines. */
+  #listMembers(schema: LocatedSchema, combiners: readonly string[]): readonly LocatedMember[] {
+    const members: LocatedMember[] = []
+    const seen = new Set<unknown>()
+    const pending: LocatedSchema[] = [schema]
+    for (let next = pending.pop(); next && seen.size < maxMembers; next = pending.pop()) {
+      const { value, path } = next
+      if (!isPlainObject(value) || seen.has(value)) continue
+      seen.add(value)
+      const target = typeof value.$ref === 'string' ? lookUp(this.#document, value.$ref) : undefined
+      if (target) pending.push(target)
+      if (target && this.#document.isVersion30) continue
+      members.push({ value, path })
+      for (const keyword of combiners) {
+        const parts = value[keyword]
+        if (Array.isArray(parts))
+          for (const [index, part] of parts.slice(0, maxMembers).entries())
+            pending.push({ value: part, path: [...path, keyword, index] })
+      }
+    }
+    return members
+  }
+
   #filterRequired(
     schema: Fields,
     result: Record<string, Json>,
     path: DocumentPath,
     { findings }: SchemaUse,
+    { excluded }: SchemaGroup,
   ): void {
     const { properties, required } = schema
     if (!Array.isArray(required)) {
@@ -239,9 +336,10 @@ export class SchemaTranslator {
     }
     const names = required.filter(
       (name) =>
-        !isPlainObject(properties) ||
-        !Object.hasOwn(properties, name) ||
-        this.#isIncluded(properties[name], [...path, 'properties', name]),
+        !excluded.has(name) &&
+        (!isPlainObject(properties) ||
+          !Object.hasOwn(properties, name) ||
+          this.#isIncluded(properties[name], [...path, 'properties', name])),
     )
     if (names.length > 0) result.required = [...new Set(names)] as Json
     else delete result.required
@@ -249,13 +347,15 @@ export class SchemaTranslator {
 }
 
 /**
- * With a discriminator, its value selects the schema, also where the schemas overlap. `oneOf` would then refuse
- * every value that several of them accept.
+ * `oneOf` refuses every value that several of its schemas accept, and many documents have schemas that overlap: of
+ * an input the API is the judge, and with a discriminator its value selects the schema.
  */
 function fromExclusive(result: Record<string, Json>): void {
-  if (result.oneOf === undefined || result.anyOf !== undefined) return
-  result.anyOf = result.oneOf
+  const { oneOf, anyOf, allOf } = result
+  if (!Array.isArray(oneOf)) return
   delete result.oneOf
+  if (anyOf === undefined) result.anyOf = oneOf
+  else result.allOf = [...((allOf as Json[] | undefined) ?? []), { anyOf: oneOf }]
 }
 
 function isValueType(keyword: string, value: unknown): boolean {

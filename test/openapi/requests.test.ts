@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { aDocument, anOperation, serveApi } from '../support/api/an-api.ts'
 
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 const json = (schema: object) => ({ content: { 'application/json': { schema } } })
 
 describe('what is sent', () => {
@@ -149,7 +150,10 @@ describe('what is sent', () => {
     expect(api.received[1]?.body).toMatchObject({ parts: [{ name: 'b' }] })
   })
 
-  test('may fit several schemas of which a discriminator selects one', async () => {
+  test.each([
+    ['of which a discriminator selects one', { discriminator: { propertyName: 'kind' } }],
+    ['that overlap', {}],
+  ])('may fit several schemas %s', async (_, discriminator) => {
     const runner = (field: string) => ({
       type: 'object',
       properties: { [field]: { type: 'string' } },
@@ -167,7 +171,7 @@ describe('what is sent', () => {
                       { $ref: '#/components/schemas/Local' },
                       { $ref: '#/components/schemas/Remote' },
                     ],
-                    discriminator: { propertyName: 'kind' },
+                    ...discriminator,
                   },
                 },
               },
@@ -184,6 +188,32 @@ describe('what is sent', () => {
     )
     expect(api.received[0]?.problems).toEqual([])
     expect(await bridge.call('addRunner', { body: { name: 1, url: 2 } })).toHaveProperty('isError')
+  })
+
+  test.each<[string, object]>([
+    ['a referenced schema', { allOf: [ref('Base')], required: ['id', 'name'] }],
+    ['a part beside it', { allOf: [ref('Base'), { required: ['id', 'name'] }] }],
+    ['a referenced part beside it', { allOf: [ref('Base'), ref('Required')] }],
+    ['a part of a referenced schema', { allOf: [ref('Nested'), ref('Required')] }],
+    ['a schema beside a reference', { ...ref('Base'), required: ['id', 'name'] }],
+  ])('does not need what is readOnly in %s', async (_, schema) => {
+    const schemas = {
+      Base: {
+        type: 'object',
+        properties: { id: { type: 'string', readOnly: true }, name: { type: 'string' } },
+      },
+      Nested: { allOf: [ref('Base')] },
+      Required: { required: ['id', 'name'] },
+    }
+    const file = await aDocument(
+      { '/things': { post: anOperation('make', { requestBody: json(schema) }) } },
+      { components: { schemas } },
+    )
+    const { bridge, api } = await serveApi(file)
+
+    expect(await bridge.call('make', { body: { name: 'x' } })).not.toHaveProperty('isError')
+    expect(api.received[0]?.body).toMatchObject({ value: { name: 'x' } })
+    expect(await bridge.call('make', { body: {} })).toHaveProperty('isError')
   })
 
   test('names arguments uniquely, and as clients allow', async () => {
