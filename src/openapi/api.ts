@@ -3,6 +3,7 @@ import type { ApiTarget } from './api-client.ts'
 import { compileOperation } from './compile-operation.ts'
 import type { OpenApiDocument } from './document.ts'
 import { Findings } from './findings.ts'
+import { hideCredentials } from './hide-credentials.ts'
 import { type DeclaredOperation, listOperations } from './list-operations.ts'
 import { SchemaTranslator } from './schemas.ts'
 import { bindSecrets, type SchemeSecrets } from './security/secrets.ts'
@@ -39,6 +40,6 @@ export class Api {
           url: server,
           isFromOperator: this.#options.server !== undefined,
         })
-    return { operation, server, security }
+    return hideCredentials({ operation, server, security })
   }
 }

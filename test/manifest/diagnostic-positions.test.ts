@@ -174,6 +174,14 @@ const examples: Record<
     options: { handlers: {} },
     line: /api_key/,
   }),
+  secret_in_plain_text: () => ({
+    manifest: {
+      ...overHttp('http://a.example', { auth: 'api_key' }),
+      requirements: { secrets: [{ id: 'agents', secret_ref: 'env://A' }] },
+    },
+    options: { handlers: {}, resolveSecret: async () => 'a' },
+    line: /http:\/\/a\.example/,
+  }),
   secret_binding: () => ({
     manifest: aManifest(),
     options: { secrets: { gone: { id: 'a', host: 'b' } } },

@@ -303,6 +303,20 @@ describe('a secret is not sent', () => {
   })
 })
 
+test.each(['http', 'key'])(
+  'a secret named %s that is sent without TLS is a warning',
+  async (id) => {
+    const bridge = await serveManifest(withDocument('http://orders.example', {}, [aSecret(id)]), {
+      resolveSecret,
+      files: { 'api.json': aDocument() },
+    })
+
+    expect(messagesOf(bridge, 'secret_in_plain_text')).toEqual([
+      'The interface http gets its secret without TLS, and anyone on the way can read it. Use an https endpoint.',
+    ])
+  },
+)
+
 test('the digest of a call covers where its arguments are sent', async () => {
   const inQuery = aDocument()
   const inHeader = inQuery.replace('"name":"dry","in":"query"', '"name":"dry","in":"header"')

@@ -67,6 +67,34 @@ describe('a security scheme', () => {
     ])
   })
 
+  test('that is declared as a parameter, too, is no argument', async () => {
+    const schemes = {
+      key: { type: 'apiKey', in: 'query', name: 'api_key' },
+      other: { type: 'apiKey', in: 'header', name: 'X-Other' },
+    }
+    const parameters = [
+      { name: 'api_key', in: 'query', required: true, schema: { type: 'string' } },
+      { name: 'x-other', in: 'header', required: true, schema: { type: 'string' } },
+    ]
+    const file = await aDocument(
+      { '/users': { get: anOperation('listUsers', { parameters }) } },
+      { security: [{ key: [] }, { other: [] }], components: { securitySchemes: schemes } },
+    )
+    const { bridge, api } = await serveApi(file, {
+      secrets: (host) => ({ key: { host, value: 'key-of-the-api' } }),
+    })
+
+    const { tools } = await bridge.list()
+    await bridge.call('listUsers', { 'x-other': 'mine' })
+
+    expect(tools[0]?.inputSchema).toMatchObject({ required: ['x-other'] })
+    expect(Object.keys(tools[0]?.inputSchema.properties ?? {})).toEqual(['x-other'])
+    expect(api.received[0]).toMatchObject({
+      target: '/users?api_key=key-of-the-api',
+      headers: { 'x-other': 'mine' },
+    })
+  })
+
   test('that is optional is left out without a secret, and the call is anonymous', async () => {
     const { bridge, api } = await serveEverything(() => ({}))
 
@@ -155,7 +183,6 @@ describe('a security scheme', () => {
             parameters: [
               { name: 'any', in: 'query', schema: free },
               { name: 'jar', in: 'cookie', schema: free },
-              { name: 'X-Key', in: 'header', schema: { type: 'string' } },
             ],
             security: [{ query: [], cookie: [], header: [] }],
           }),
@@ -179,7 +206,7 @@ describe('a security scheme', () => {
       }),
     })
 
-    await bridge.call('read', { any: { key: 'mine' }, jar: { session: 'mine' }, 'X-Key': 'mine' })
+    await bridge.call('read', { any: { key: 'mine' }, jar: { session: 'mine' } })
 
     const { target, headers } = api.received[0] as ReceivedRequest
     expect(target).toBe('/x?key=secret-q')
@@ -467,6 +494,36 @@ describe('OAuth 2 client credentials', () => {
       expect.objectContaining({ message: expect.stringContaining('see "tokenHost"') }),
     )
   })
+})
+
+test('the token endpoint of a client is shown by explain, and egress that refuses it by check', async () => {
+  const tokenUrl = 'https://auth.acme.example/token'
+  const client = { type: 'oauth2', flows: { clientCredentials: { tokenUrl, scopes: {} } } }
+  const file = await aDocument(
+    { '/things': { get: anOperation('read', { security: [{ client: [] }] }) } },
+    { components: { securitySchemes: { client } } },
+  )
+  const secret = { clientId: 'id', clientSecret: 'secret', tokenHost: 'auth.acme.example' }
+  const { bridge } = await serveHere({
+    sources: [
+      openApiSource(file, {
+        server: 'https://localhost',
+        secrets: { client: { host: 'localhost', ...secret } },
+      }),
+    ],
+    policy: { egress: { allow: ['localhost'] } },
+  })
+
+  await bridge.list()
+  const steps = await bridge.explain('read', {})
+
+  expect(bridge.diagnostics).toEqual([
+    expect.objectContaining({
+      code: 'egress_refused',
+      message: expect.stringContaining('auth.acme.example'),
+    }),
+  ])
+  expect(steps?.map(({ why }) => why)).toContain('client as client secret to auth.acme.example')
 })
 
 describe('without TLS', () => {

@@ -3,7 +3,7 @@ import { isPlainObject } from '../../json/is-plain-object.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import type { GuardedAgents } from '../../upstream/egress/guarded-agents.ts'
 import { send } from '../../upstream/http/send.ts'
-import { type BoundScheme, type ClientSecret, toTokenUrl } from './secrets.ts'
+import { type BoundScheme, type ClientSecret, findTokenEndpoint } from './secrets.ts'
 
 export interface AccessTokensOptions {
   readonly agents: () => GuardedAgents
@@ -69,9 +69,10 @@ export class AccessTokens {
     return token
   }
 
-  async #request({ name, scheme, secret, scopes, server }: BoundScheme): Promise<AccessToken> {
+  async #request(bound: BoundScheme): Promise<AccessToken> {
+    const { name, secret, scopes } = bound
     const client = secret as ClientSecret
-    const url = scheme.kind === 'oauth2' ? toTokenUrl(scheme.tokenUrl ?? '', server) : undefined
+    const url = findTokenEndpoint(bound)
     if (!url) throw new Error(`the security scheme ${name} has no token endpoint`)
     const form = new URLSearchParams({ grant_type: 'client_credentials' })
     if (scopes.length > 0) form.set('scope', scopes.join(' '))
@@ -105,9 +106,9 @@ export class AccessTokens {
 }
 
 /** The client of a source outlives its readings, and a changed document or secret must not get an earlier token. */
-function toKey({ name, scheme, scopes, secret, server }: BoundScheme): string {
-  const tokenUrl =
-    scheme.kind === 'oauth2' ? toTokenUrl(scheme.tokenUrl ?? '', server)?.href : undefined
+function toKey(bound: BoundScheme): string {
+  const { name, scopes, secret } = bound
+  const tokenUrl = findTokenEndpoint(bound)?.href
   const clientId = 'clientId' in secret ? secret.clientId : undefined
   return JSON.stringify([name, tokenUrl, secret.host, clientId, [...scopes].sort()])
 }

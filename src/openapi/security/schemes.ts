@@ -81,7 +81,8 @@ function splitByPlace(
 
 const maxAlternatives = 16
 
-function toPlace({ name, scheme }: SchemeUse): string {
+/** Where a credential is sent, in one text; names of headers are case-insensitive. */
+export function toPlace({ name, scheme }: SchemeUse): string {
   if (scheme.kind === 'unsupported') return `unsupported ${name}`
   if (scheme.kind !== 'api_key') return 'header authorization'
   return `${scheme.place} ${scheme.place === 'header' ? scheme.name.toLowerCase() : scheme.name}`

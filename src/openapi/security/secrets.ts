@@ -136,6 +136,12 @@ export function toTokenUrl(tokenUrl: string, server: URL): URL | undefined {
   return url.protocol === 'https:' || url.protocol === 'http:' ? url : undefined
 }
 
+/** Where the client's secret is exchanged for an access token; nothing if the credential is not such a token. */
+export const findTokenEndpoint = ({ scheme, secret, server }: BoundScheme): URL | undefined =>
+  scheme.kind === 'oauth2' && 'clientId' in secret
+    ? toTokenUrl(scheme.tokenUrl ?? '', server)
+    : undefined
+
 /** What must not appear in results, as far as it is known before a call. */
 export function listSecretValues(secret: SchemeSecret): readonly string[] {
   if ('user' in secret) return [secret.password]

@@ -10,6 +10,7 @@ import type { ApiTarget } from '../../openapi/api-client.ts'
 import { methodEffects } from '../../openapi/methods.ts'
 import { toRequestDigest } from '../../openapi/request-digest.ts'
 import { listArguments } from '../../openapi/requests/check-arguments.ts'
+import { isPlainText } from '../../openapi/security/secrets.ts'
 import { toGuardedFetch } from '../../upstream/egress/guarded-fetch.ts'
 import type { DiagnosticCode } from './diagnostic-codes.ts'
 import { toUnsetReason } from './invoke/bind-secret.ts'
@@ -155,6 +156,15 @@ export class CapabilityLoader {
       const message = `The interface ${name} cannot be reached: ${why}.`
       this.#parts.report('error', 'egress_refused', `/interfaces/${index}/endpoint`, message)
     }
+    if (isPlainText(new URL(endpoint)) && this.#hasSecret(route, id)) {
+      const message = `The interface ${name} gets its secret without TLS, and anyone on the way can read it. Use an https endpoint.`
+      this.#parts.report(
+        'warning',
+        'secret_in_plain_text',
+        `/interfaces/${index}/endpoint`,
+        message,
+      )
+    }
     const { secret } = route
     const reason = secret
       ? isFault(secret)
@@ -166,6 +176,12 @@ export class CapabilityLoader {
       const code = secret && isFault(secret) ? 'secret_unbound' : 'secret_unset'
       this.#parts.report('warning', code, `/interfaces/${index}/auth`, message)
     }
+  }
+
+  #hasSecret({ secret, api }: UpstreamRoute, id: string): boolean {
+    const target = api?.targets.get(id)
+    if (!target || isFault(target)) return secret !== undefined && !isFault(secret)
+    return !isFault(target.security) && target.security.length > 0
   }
 
   #findUnsetScheme({ api }: UpstreamRoute, id: string): string | undefined {

@@ -30,6 +30,7 @@ export const diagnosticCodes = [
   'egress_refused',
   'secret_unbound',
   'secret_unset',
+  'secret_in_plain_text',
   'secret_binding',
   'probe_invalid',
   // composition

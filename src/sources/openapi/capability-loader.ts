@@ -15,7 +15,7 @@ import type { Finding, Findings } from '../../openapi/findings.ts'
 import { removeSecrets } from '../../openapi/remove-secrets.ts'
 import { SchemaTranslator } from '../../openapi/schemas.ts'
 import { listSchemeNames } from '../../openapi/security/schemes.ts'
-import { hasValue, isPlainText } from '../../openapi/security/secrets.ts'
+import { findTokenEndpoint, hasValue, isPlainText } from '../../openapi/security/secrets.ts'
 import { toDestinations } from '../../openapi/to-destinations.ts'
 import { toGlob } from '../../patterns/glob.ts'
 import type { Destination, ScheduleProbe } from '../../upstream/egress/upstream-source.ts'
@@ -226,9 +226,14 @@ export class CapabilityLoader {
 
   /** Reports what would make calls fail before anything is sent. */
   #checkConnection({ operation: { id, path }, security }: ApiTarget, server: URL): void {
-    const { verdict, why } = this.#client.host.egress.preview(server.href)
-    if (verdict === 'refused')
-      this.#share('error', 'egress_refused', path, `cannot be called: ${why}`, id)
+    const tokenUrls = isFault(security)
+      ? []
+      : security.flatMap((bound) => findTokenEndpoint(bound) ?? [])
+    for (const { href } of [server, ...tokenUrls]) {
+      const { verdict, why } = this.#client.host.egress.preview(href)
+      if (verdict === 'refused')
+        this.#share('error', 'egress_refused', path, `cannot be called: ${why}`, id)
+    }
     if (isFault(security))
       return this.#share(
         'warning',

@@ -3,6 +3,7 @@ import { Api } from '../../../openapi/api.ts'
 import type { ApiClient, ApiTarget } from '../../../openapi/api-client.ts'
 import { toApiUpstream } from '../../../openapi/api-upstream.ts'
 import type { OpenApiDocument } from '../../../openapi/document.ts'
+import { hideCredentials } from '../../../openapi/hide-credentials.ts'
 import { type DocumentText, readDocument } from '../../../openapi/read-document.ts'
 import { listSchemeNames } from '../../../openapi/security/schemes.ts'
 import { bindSecrets, type SchemeSecrets } from '../../../openapi/security/secrets.ts'
@@ -126,7 +127,8 @@ function toInterfaceApi(
         toSecrets(() => ofInterface.name),
         { url: target.server, isFromOperator: true },
       )
-      targets.set(id, { ...target, security: single.length === 0 ? target.security : security })
+      const chosen = single.length === 0 ? target.security : security
+      targets.set(id, hideCredentials({ ...target, security: chosen }))
       references.set(id, [ofInterface.name])
     } else targets.set(id, target)
   }

@@ -4,6 +4,7 @@ import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { Api } from '../../../openapi/api.ts'
 import { compileOperation } from '../../../openapi/compile-operation.ts'
 import type { Finding } from '../../../openapi/findings.ts'
+import { withoutCredentials } from '../../../openapi/hide-credentials.ts'
 import { SchemaTranslator } from '../../../openapi/schemas.ts'
 import { findServer } from '../../../openapi/servers.ts'
 import type { Manifest, ManifestInterface } from '../reading/manifest-shape.ts'
@@ -30,7 +31,9 @@ export function toDraft(api: Api, options: DraftOptions, review: AddReview): Dra
   const drafted = api.operations.map((declared, index) => {
     const at = ['capabilities', index]
     review(at, `made from ${declared.method.toUpperCase()} ${declared.route}.`)
-    return toDraftedCapability(compileOperation(document, declared, inputs), {
+    const operation = compileOperation(document, declared, inputs)
+    const [schemes = []] = operation.security
+    return toDraftedCapability(withoutCredentials(operation, schemes), {
       document,
       manifestId: identity.id,
       id: ids.get(declared.id) as string,
