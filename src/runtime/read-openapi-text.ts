@@ -25,7 +25,7 @@ export async function readConfinedOpenApiFile(
   onFile: OnFile,
 ): Promise<DocumentText> {
   const file = path.resolve(folder, decodeURIComponent(reference))
-  await confine(file, folder)
+  await confine(file, folder, onFile)
   return readOpenApiFile(file, onFile)
 }
 
@@ -37,19 +37,32 @@ export async function readBounded(file: string, onFile: OnFile): Promise<string>
 async function readConfined(url: string, folder: string, onFile: OnFile): Promise<string> {
   if (!url.startsWith('file:'))
     throw new Error(`${url} is not a file; only files are bundled, not URLs`)
-  return readBounded(await confine(fileURLToPath(url), folder), onFile)
+  return readBounded(await confine(fileURLToPath(url), folder, onFile), onFile)
 }
 
 /** Resolves symbolic links before checking that the file is inside the folder. */
-async function confine(target: string, folder: string): Promise<string> {
-  const [file, root] = await Promise.all([
-    realpath(target).catch(() => {
-      throw new Error(`${path.relative(folder, target)} does not exist`)
-    }),
-    realpath(folder),
-  ])
-  const relative = path.relative(root, file)
-  if (relative.startsWith('..') || path.isAbsolute(relative))
+async function confine(target: string, folder: string, onFile: OnFile): Promise<string> {
+  const root = await realpath(folder)
+  const file = await realpath(target).catch(() => undefined)
+  if (file === undefined) {
+    if (isInside(folder, target)) onFile(await findFolder(path.dirname(target)))
+    throw new Error(`${path.relative(folder, target)} does not exist`)
+  }
+  if (!isInside(root, file))
     throw new Error(`${path.relative(folder, target)} is outside of the folder ${folder}`)
   return file
+}
+
+function isInside(folder: string, file: string): boolean {
+  const relative = path.relative(folder, file)
+  return !relative.startsWith('..') && !path.isAbsolute(relative)
+}
+
+/** The folder that a missing file, or the folder that it is in, is created in: `--watch` sees that it changes. */
+async function findFolder(folder: string): Promise<string> {
+  const exists = await realpath(folder).then(
+    () => true,
+    () => false,
+  )
+  return exists ? folder : findFolder(path.dirname(folder))
 }

@@ -1,10 +1,12 @@
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { aProject } from '../support/a-project.ts'
+import { aProject, put } from '../support/a-project.ts'
 import { anApi } from '../support/api/an-api.ts'
 import { ApiDocument } from '../support/api/api-document.ts'
+import { eventually } from '../support/eventually.ts'
 import { aModernClient } from '../support/official-clients.ts'
 import { drawbridge, startServing } from '../support/run-cli.ts'
+import { aModernPost, answerOf, post } from '../support/wire.ts'
 import { accepted } from './credentials.ts'
 
 const document = path.resolve('test/fixtures/openapi/everything.yaml')
@@ -168,4 +170,27 @@ describe('a drawbridge.yaml with an openapi source', () => {
     total: { amount: 1, currency: 'EUR' },
     payment: { kind: 'card', last4: '1234' },
   }
+})
+
+test('--watch sees that a file of a document is created, also in a new folder', async () => {
+  const cwd = await aProject({
+    'api.yaml': `openapi: 3.1.0
+info: { title: Things, version: 1.0.0 }
+servers: [{ url: 'http://127.0.0.1:9' }]
+paths:
+  /good: { get: { operationId: good } }
+  /part: { $ref: ./parts/part.yaml }
+`,
+    'drawbridge.yaml': 'sources:\n  - openapi: ./api.yaml\n',
+  })
+  const server = await startServing(['--watch'], { cwd })
+  const names = async () => {
+    const { result } = await answerOf(await post(server.url, aModernPost('tools/list')))
+    return result.tools.map(({ name }: { name: string }) => name)
+  }
+  expect(await names()).toEqual(['good'])
+
+  await put(path.join(cwd, 'parts/part.yaml'), 'get: { operationId: fromPart }\n')
+
+  await eventually(async () => expect(await names()).toEqual(['fromPart', 'good']))
 })
