@@ -42,7 +42,7 @@ export function resolve(
   while (isPlainObject(node.value)) {
     const { $ref } = node.value
     if (typeof $ref !== 'string') return { value: node.value, path: node.path }
-    const target = lookUp(document, $ref)
+    const target = seen.size < maxReferences ? lookUp(document, $ref) : undefined
     if (!target || seen.has($ref)) {
       findings.fault([...node.path, '$ref'], toReferenceFault(document, $ref, seen))
       return undefined
@@ -53,6 +53,9 @@ export function resolve(
   if (node.value !== undefined) findings.fault(node.path, 'This must be a mapping.')
   return undefined
 }
+
+/** From one reference to the next. Every use of the first one follows them all. */
+export const maxReferences = 100
 
 /** The target of a local reference. */
 export function lookUp(
@@ -80,12 +83,16 @@ function toReferenceFault(
   seen: ReadonlySet<string>,
 ): string {
   if (seen.has(reference)) return `${reference} refers to itself.`
+  if (seen.size >= maxReferences) return toChainText(reference)
   const fault = unreadable.get(reference)
   if (fault !== undefined) return toUnreadableText(reference, fault)
   return isLocalReference(reference)
     ? `${reference} does not exist in this document.`
     : `${reference} is outside of this document and is not fetched. Bundle the document into one file first.`
 }
+
+export const toChainText = (reference: string): string =>
+  `${reference} is behind ${maxReferences} references to references, the longest chain that is followed.`
 
 /** A file that cannot be used, unlike a URL, is a mistake: what refers to it is not served. */
 export const toUnreadableText = (reference: string, fault: string): string =>

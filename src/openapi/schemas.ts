@@ -7,8 +7,10 @@ import {
   type Fields,
   isLocalReference,
   lookUp,
+  maxReferences,
   type OpenApiDocument,
   resolve,
+  toChainText,
   toUnreadableText,
 } from './document.ts'
 import { Findings } from './findings.ts'
@@ -209,7 +211,11 @@ export class SchemaTranslator {
   }
 
   #refer(reference: string, path: DocumentPath, use: SchemaUse, group: SchemaGroup): JsonObject {
-    const target = lookUp(this.#document, reference)
+    const target = this.#findTarget(reference)
+    if (target === 'too_long') {
+      use.findings.fault([...path, '$ref'], toChainText(reference))
+      return {}
+    }
     if (!target) {
       const fault = this.#document.unreadable.get(reference)
       if (fault !== undefined)
@@ -242,6 +248,25 @@ export class SchemaTranslator {
     }
     use.names.add(name)
     return { $ref: `#/$defs/${name}` }
+  }
+
+  /** A schema that is only a reference stands for its target: every operation would list the whole chain. */
+  #findTarget(reference: string): LocatedSchema | 'too_long' | undefined {
+    const first = lookUp(this.#document, reference)
+    const seen = new Set<unknown>()
+    let target = first
+    while (target && isPlainObject(target.value) && seen.size < maxReferences) {
+      const { $ref, ...siblings } = target.value
+      const isOnlyReference = this.#document.isVersion30 || Object.keys(siblings).length === 0
+      const next =
+        typeof $ref === 'string' && isOnlyReference ? lookUp(this.#document, $ref) : undefined
+      if (!next) return target
+      // A loop is reported where its schema is checked.
+      if (seen.has(next.value)) return first
+      seen.add(next.value)
+      target = next
+    }
+    return seen.size < maxReferences ? target : 'too_long'
   }
 
   #convertPending(): void {

@@ -34,6 +34,15 @@ const withQuery = (schema: unknown): Fields =>
 const withBody = (schema: unknown, type = 'application/json'): Fields =>
   anOperation('odd', { requestBody: { content: { [type]: { schema } } } })
 
+/** `P0` refers to `P1`, and so on. */
+const aChain = (kind: string, end: Fields): Fields =>
+  Object.fromEntries(
+    Array.from({ length: 200 }, (_, index) => [
+      `P${index}`,
+      index === 199 ? end : { $ref: `#/components/${kind}/P${index + 1}` },
+    ]),
+  )
+
 describe('a broken operation', () => {
   test.each<[string, Fields, RegExp]>([
     [
@@ -45,6 +54,16 @@ describe('a broken operation', () => {
       'a reference to itself',
       { ...anOperation('odd'), parameters: [{ $ref: '#/components/parameters/Loop' }] },
       /refers to itself/,
+    ],
+    [
+      'a long chain of references',
+      { ...anOperation('odd'), parameters: [{ $ref: '#/components/parameters/P0' }] },
+      /P\d+ is behind 100 references/,
+    ],
+    [
+      'a long chain of schemas',
+      withQuery({ $ref: '#/components/schemas/P0' }),
+      /P0 is behind 100 references/,
     ],
     [
       'a parameter without a name',
@@ -92,7 +111,15 @@ describe('a broken operation', () => {
     async (_, operation, message) => {
       const file = await aDocument(
         { '/good': { get: anOperation('good') }, '/odd': { get: operation } },
-        { components: { parameters: { Loop: { $ref: '#/components/parameters/Loop' } } } },
+        {
+          components: {
+            parameters: {
+              Loop: { $ref: '#/components/parameters/Loop' },
+              ...aChain('parameters', { name: 'p', in: 'query' }),
+            },
+            schemas: aChain('schemas', { type: 'string' }),
+          },
+        },
       )
 
       const { names, errors } = await load(file)
@@ -216,6 +243,17 @@ describe('a document', () => {
 
     expect(served).toEqual(['odd'])
     expect(performance.now() - start).toBeLessThan(atMost(1000))
+  })
+
+  test('that repeats a long id is read at once', async () => {
+    const id = 'a'.repeat(200_000)
+    const file = await aDocument({ '/a': { get: anOperation(id), put: anOperation(id) } })
+    const startMs = performance.now()
+
+    const { names } = await load(file)
+
+    expect(names).toEqual(['get_a', 'put_a'])
+    expect(performance.now() - startMs).toBeLessThan(atMost(1500))
   })
 
   test('whose parameters all get the same name is read at once', async () => {

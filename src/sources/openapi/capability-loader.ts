@@ -278,9 +278,11 @@ const tooLargeText =
 /** What a document can have hundreds of: printed as one line with a count. */
 const countedCodes = new Set(['openapi_choice', 'openapi_inexact', 'secret_removed'])
 
-/** The sentence without what it is about. */
+/** The sentence without what it is about. In two steps, each in linear time: names of a document can be long. */
 const toKind = (message: string): string =>
-  message.replaceAll(/^\S+:|"[^"]*"|\{[^}]*\}|\S*[/\d]\S*/g, '*')
+  message
+    .replaceAll(/^\S+:|"[^"]*"|\{[^{}]*\}/g, '*')
+    .replaceAll(/\S+/g, (word) => (/[/\d]/.test(word) ? '*' : word))
 
 const hiddenText = 'can be called by name, but not found in the list, because of "deprecated"'
 
