@@ -24,7 +24,7 @@ export function toRequestDigest({ operation, security }: ApiTarget): string {
       mediaType: body.mediaType,
       kind: body.kind,
       encodings: Object.entries(body.encodings).sort(([a], [b]) => byCodeUnit(a, b)),
-      files: [...body.files].sort(),
+      files: [...body.files.keys()].sort(),
     },
     security: isFault(security)
       ? []

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { aDocument, anOperation, serveApi } from '../support/api/an-api.ts'
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+const optional = (schema: object) => ({ anyOf: [schema, { type: 'null' }] })
 const json = (schema: object) => ({ content: { 'application/json': { schema } } })
 
 describe('what is sent', () => {
@@ -214,6 +215,32 @@ describe('what is sent', () => {
     expect(await bridge.call('make', { body: { name: 'x' } })).not.toHaveProperty('isError')
     expect(api.received[0]?.body).toMatchObject({ value: { name: 'x' } })
     expect(await bridge.call('make', { body: {} })).toHaveProperty('isError')
+  })
+
+  const binary = { type: 'string', format: 'binary' }
+  test.each<[string, object, unknown]>([
+    ['one that can be null', { anyOf: [binary, { type: 'null' }] }, { text: 'x' }],
+    ['a list that can be null', optional({ type: 'array', items: binary }), [{ text: 'x' }]],
+    ['a list of such', { type: 'array', items: optional(binary) }, [{ text: 'x' }]],
+    ['types with null', { type: ['string', 'null'], format: 'binary' }, { text: 'x' }],
+    ['a list of types with null', { type: ['array', 'null'], items: binary }, [{ text: 'x' }]],
+    ['allOf around one', { allOf: [binary], description: 'A file.' }, { text: 'x' }],
+    ['a referenced one', { allOf: [ref('File')] }, { text: 'x' }],
+    ['a list that is referenced', ref('Files'), [{ text: 'x' }]],
+  ])('is a file also as %s', async (_, schema, value) => {
+    const content = { 'multipart/form-data': { schema: { properties: { file: schema } } } }
+    const schemas = { File: binary, Files: { type: 'array', items: binary } }
+    const file = await aDocument(
+      { '/files': { post: anOperation('send', { requestBody: { content } }) } },
+      { components: { schemas } },
+    )
+    const { bridge, api } = await serveApi(file)
+
+    expect(await bridge.call('send', { body: { file: value } })).not.toHaveProperty('isError')
+
+    expect(api.received[0]?.body).toMatchObject({
+      parts: [{ name: 'file', filename: 'file' }],
+    })
   })
 
   test('names arguments uniquely, and as clients allow', async () => {

@@ -34,17 +34,21 @@ export function toFileSchema(mediaType: string): JsonObject {
 }
 
 /** A string of bytes: `format: binary` in OpenAPI 3.0, a media type without an encoding in 3.1. */
-export const isFileSchema = ({
-  type,
-  format,
-  contentMediaType,
-  contentEncoding,
-}: Fields): boolean =>
-  (type === 'string' && format === 'binary') ||
-  (typeof contentMediaType === 'string' &&
-    contentEncoding === undefined &&
-    (type === undefined || type === 'string') &&
-    !isTextMedia(contentMediaType))
+export function isFileSchema({ type, format, contentMediaType, contentEncoding }: Fields): boolean {
+  const types = withoutNull(type)
+  const isString = types.length === 1 && types[0] === 'string'
+  return (
+    (isString && format === 'binary') ||
+    (typeof contentMediaType === 'string' &&
+      contentEncoding === undefined &&
+      (isString || type === undefined) &&
+      !isTextMedia(contentMediaType))
+  )
+}
+
+/** The types that a schema names, without null: a field that is null is not sent. */
+export const withoutNull = (type: unknown): readonly unknown[] =>
+  [type].flat().filter((one) => one !== undefined && one !== 'null')
 
 /** A file as it is sent. */
 export interface FileContent {

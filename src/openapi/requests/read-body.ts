@@ -5,7 +5,7 @@ import { type DocumentPath, type Fields, type OpenApiDocument, resolve } from '.
 import { Findings } from '../findings.ts'
 import type { DeclaredOperation } from '../list-operations.ts'
 import { type SchemaTranslator, SchemaUse } from '../schemas.ts'
-import { fileSchema, isFileSchema, toFileSchema } from './files.ts'
+import { fileSchema, isFileSchema, toFileSchema, withoutNull } from './files.ts'
 import { isJsonMedia, isTextMedia, toMediaType } from './media-types.ts'
 import { describe, type Style, styles, toArgument } from './parameters.ts'
 
@@ -20,8 +20,11 @@ export interface Body {
   /** How the fields of a form are written, where the document says so. */
   readonly encodings: Readonly<Record<string, FieldEncoding>>
   /** Fields of a multipart form that are files. */
-  readonly files: ReadonlySet<string>
+  readonly files: FileFields
 }
+
+/** Fields of a form that are files, or lists of files. */
+export type FileFields = ReadonlyMap<string, 'file' | 'list'>
 
 export const bodyKinds = ['json', 'form', 'multipart', 'text', 'file'] as const
 export type BodyKind = (typeof bodyKinds)[number]
@@ -93,7 +96,7 @@ const isRequiredForm = ({ version }: OpenApiDocument, schema: unknown): boolean 
   Array.isArray(schema.required) &&
   schema.required.length > 0
 
-const noFiles: ReadonlySet<string> = new Set()
+const noFiles: FileFields = new Map()
 
 function toKind(mediaType: string): BodyKind {
   const type = toMediaType(mediaType)
@@ -133,27 +136,48 @@ function findFiles(
   document: OpenApiDocument,
   schema: unknown,
   seen = new Set<Fields>(),
-): ReadonlySet<string> {
+): FileFields {
   const fields = resolveSchema(document, schema)
   if (!fields || seen.has(fields)) return noFiles
   seen.add(fields)
-  const files = new Set<string>()
+  const files = new Map<string, 'file' | 'list'>()
   if (isPlainObject(fields.properties))
     for (const [name, property] of Object.entries(fields.properties)) {
-      const field = resolveSchema(document, property)
-      const item = field?.type === 'array' ? resolveSchema(document, field.items) : field
-      if (item && isFileSchema(item)) files.add(name)
+      const field = resolveField(document, property)
+      const [type, ...others] = withoutNull(field?.type)
+      const isList = type === 'array' && others.length === 0
+      const item = isList ? resolveField(document, field?.items) : field
+      if (item && isFileSchema(item)) files.set(name, isList ? 'list' : 'file')
     }
   for (const keyword of ['allOf', 'anyOf', 'oneOf'])
     if (Array.isArray(fields[keyword]))
       for (const part of fields[keyword])
-        for (const name of findFiles(document, part, seen)) files.add(name)
+        for (const [name, kind] of findFiles(document, part, seen)) files.set(name, kind)
   return files
 }
 
 /** References that cannot be resolved are reported where the schema is translated. */
 const resolveSchema = (document: OpenApiDocument, schema: unknown): Fields | undefined =>
   isPlainObject(schema) ? resolve(document, schema, [], new Findings())?.value : undefined
+
+/**
+ * The schema of a field, without what combines it with nothing else: `anyOf` with null, as FastAPI writes what is
+ * optional, and `allOf` around one schema.
+ */
+function resolveField(document: OpenApiDocument, schema: unknown): Fields | undefined {
+  let field = resolveSchema(document, schema)
+  for (let depth = 0; field && depth < maxFieldDepth; depth++) {
+    const parts = [field.anyOf, field.oneOf, field.allOf].find(Array.isArray)
+    const [part, ...others] = (parts ?? []).filter((one) => !isPlainObject(one) || !isNull(one))
+    if (field.type !== undefined || part === undefined || others.length > 0) return field
+    field = resolveSchema(document, part)
+  }
+  return field
+}
+
+const maxFieldDepth = 10
+
+const isNull = ({ type }: Fields): boolean => type !== undefined && withoutNull(type).length === 0
 
 function toBodySchema(
   kind: BodyKind,
@@ -162,7 +186,7 @@ function toBodySchema(
   path: DocumentPath,
   translator: SchemaTranslator,
   use: SchemaUse,
-  files: ReadonlySet<string>,
+  files: FileFields,
 ): Json {
   if (kind === 'file') return toFileSchema(mediaType)
   if (kind === 'text') return { type: 'string' }
@@ -173,7 +197,7 @@ function toBodySchema(
 /** Shows files as `{ text | data, filename, mediaType }`; a referenced form is put in its place. */
 function replaceFiles(
   schema: Json,
-  files: ReadonlySet<string>,
+  files: FileFields,
   translator: SchemaTranslator,
   use: SchemaUse,
   seen = new Set<string>(),
@@ -198,7 +222,7 @@ function replaceFiles(
     result.properties = Object.fromEntries(
       Object.entries(result.properties).map(([name, property]) => [
         name,
-        files.has(name) ? toFileProperty(property as Json) : (property as Json),
+        toFileProperty(property as Json, files.get(name)),
       ]),
     )
   for (const keyword of ['allOf', 'anyOf', 'oneOf'])
@@ -209,11 +233,11 @@ function replaceFiles(
   return result
 }
 
-function toFileProperty(property: Json): Json {
+function toFileProperty(property: Json, kind: 'file' | 'list' | undefined): Json {
+  if (kind === undefined) return property
   const description = isPlainObject(property) ? property.description : undefined
-  const isList = isPlainObject(property) && property.type === 'array'
   const described = describe(fileSchema, { description })
-  return isList ? { type: 'array', items: described } : described
+  return kind === 'list' ? { type: 'array', items: described } : described
 }
 
 function readEncodings(encoding: unknown): Readonly<Record<string, FieldEncoding>> {
