@@ -59,7 +59,7 @@ export const maxReferences = 100
 
 /** The target of a local reference. */
 export function lookUp(
-  { root }: OpenApiDocument,
+  { root }: Pick<OpenApiDocument, 'root'>,
   reference: string,
 ): { readonly value: unknown; readonly path: DocumentPath } | undefined {
   if (!isLocalReference(reference)) return undefined

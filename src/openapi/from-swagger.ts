@@ -1,17 +1,30 @@
 import type { Fault } from '../capability/fault.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
-import type { Fields } from './document.ts'
-import { isMethod } from './methods.ts'
+import type { DocumentPath, Fields } from './document.ts'
+import { separateBodies } from './swagger-bodies.ts'
+import { addForms } from './swagger-forms.ts'
+
+export interface ConvertedDocument {
+  readonly root: Fields
+  /** Where a part of the converted document is written. */
+  readonly toWrittenPath: (path: DocumentPath) => DocumentPath
+}
 
 /** Converts Swagger 2.0 to OpenAPI 3.0. */
-export async function fromSwagger(root: Fields): Promise<Fields | Fault> {
+export async function fromSwagger(root: Fields): Promise<ConvertedDocument | Fault> {
   const { upgradeFromTwoToThree } = await import('@scalar/openapi-upgrader/2.0-to-3.0')
   try {
     // The converter modifies its argument.
     const copy = structuredClone({ ...root, swagger: '2.0' })
+    readNullable(copy)
+    // The converter loses shared bodies, and most of what forms say.
+    const { forms, moved } = separateBodies(copy)
     const converted = upgradeFromTwoToThree(copy) as Fields
-    addEncodings(root, converted)
-    return withSecureServersFirst(converted)
+    addForms(converted, forms, moved)
+    return {
+      root: withSecureServersFirst(converted),
+      toWrittenPath: (path) => withWrittenNames(moved.toWrittenPath(path)),
+    }
   } catch (error) {
     return { fault: `Swagger 2.0 cannot be converted: ${(error as Error).message}` }
   }
@@ -29,51 +42,23 @@ function withSecureServersFirst(converted: Fields): Fields {
   }
 }
 
-/** The converter drops how lists in forms are written; without it they would repeat their name. */
-function addEncodings(root: Fields, converted: Fields): void {
-  for (const [route, item] of entries(root.paths))
-    for (const [method, operation] of entries(item).filter(([key]) => isMethod(key))) {
-      const lists = [...listParameters(root, item), ...listParameters(root, operation)].filter(
-        ({ in: place, type }) => place === 'formData' && type === 'array',
-      )
-      const form = dig(converted, ['paths', route, method, 'requestBody', 'content', urlEncoded])
-      if (lists.length > 0 && form)
-        form.encoding = Object.fromEntries(
-          lists.map(({ name, collectionFormat }) => [name, toEncoding(collectionFormat)]),
-        )
-    }
+/** The extension that many generators write, because Swagger 2.0 has no null. */
+function readNullable(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const child of Object.values(value)) readNullable(child)
+  const fields = value as Record<string, unknown>
+  if (fields['x-nullable'] === true) fields.nullable = true
 }
 
-const urlEncoded = 'application/x-www-form-urlencoded'
-
-function toEncoding(format: unknown): Fields {
-  if (format === 'multi') return { style: 'form', explode: true }
-  if (format === 'ssv') return { style: 'spaceDelimited', explode: false }
-  if (format === 'pipes') return { style: 'pipeDelimited', explode: false }
-  return { style: 'form', explode: false }
+/** Components have other names in Swagger 2.0. */
+function withWrittenNames(path: DocumentPath): DocumentPath {
+  const [first, kind, ...rest] = path
+  if (first === 'servers') return ['host']
+  if (first !== 'components' || kind === undefined) return path
+  return [writtenNames[String(kind)] ?? kind, ...rest]
 }
 
-/** Parameters of a path item or operation; references can only be to shared ones. */
-function listParameters(root: Fields, owner: Fields): readonly Fields[] {
-  if (!Array.isArray(owner.parameters)) return []
-  return owner.parameters.filter(isPlainObject).flatMap((parameter: Fields) => {
-    const { $ref } = parameter
-    if (typeof $ref !== 'string') return [parameter]
-    const shared = dig(root, ['parameters', $ref.replace('#/parameters/', '')])
-    return shared ? [shared] : []
-  })
-}
-
-const entries = (value: unknown): readonly (readonly [string, Fields])[] =>
-  isPlainObject(value)
-    ? Object.entries(value).flatMap(([key, one]) => (isPlainObject(one) ? [[key, one]] : []))
-    : []
-
-function dig(value: Fields, keys: readonly string[]): Record<string, unknown> | undefined {
-  let at: unknown = value
-  for (const key of keys) {
-    if (!isPlainObject(at) || !Object.hasOwn(at, key)) return undefined
-    at = at[key]
-  }
-  return isPlainObject(at) ? (at as Record<string, unknown>) : undefined
+const writtenNames: Readonly<Record<string, string>> = {
+  schemas: 'definitions',
+  securitySchemes: 'securityDefinitions',
 }

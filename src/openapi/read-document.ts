@@ -54,11 +54,9 @@ export async function readDocument({
     unreadable = bundled.unreadable
     digests.push(...bundled.digests)
   }
-  if (version === '2.0') {
-    const converted = await fromSwagger(root)
-    if (isFault(converted)) return toFault(['swagger'], converted.fault)
-    root = converted
-  }
+  const converted = version === '2.0' ? await fromSwagger(root) : undefined
+  if (converted && isFault(converted)) return toFault(['swagger'], converted.fault)
+  if (converted) root = converted.root
   const revised = overlay && (await revise(root, overlay))
   if (revised && isFault(revised)) return revised
   if (overlay) digests.push(hash('sha256', overlay.text))
@@ -70,7 +68,7 @@ export async function readDocument({
     overlayProblems: revised?.problems ?? [],
     unreadable,
     ...dropUndefined({ url }),
-    at: (path) => reading.at(path),
+    at: (path) => reading.at(converted ? converted.toWrittenPath(path) : path),
   }
 }
 

@@ -15,6 +15,7 @@ export const droppedKeywords: ReadonlySet<string> = new Set([
   'externalDocs',
   'example',
   'nullable',
+  'collectionFormat',
   '$schema',
   '$id',
   '$anchor',

@@ -80,21 +80,14 @@ export function readBody(
     argument: usedArguments.has('body')
       ? toArgument('request_body', 'body', usedArguments)
       : 'body',
-    isRequired: node.value.required === true || isRequiredForm(document, media.value.schema),
+    isRequired: node.value.required === true,
     mediaType,
     kind,
     schema: describe(schema, node.value),
-    encodings: readEncodings(media.value.encoding),
+    encodings: readEncodings(document, kind, media.value.encoding),
     files,
   }
 }
-
-/** Swagger 2.0 marks fields of a form as required, not the form; the converter does not say it of the form. */
-const isRequiredForm = ({ version }: OpenApiDocument, schema: unknown): boolean =>
-  version === '2.0' &&
-  isPlainObject(schema) &&
-  Array.isArray(schema.required) &&
-  schema.required.length > 0
 
 const noFiles: FileFields = new Map()
 
@@ -240,22 +233,28 @@ function toFileProperty(property: Json, kind: 'file' | 'list' | undefined): Json
   return kind === 'list' ? { type: 'array', items: described } : described
 }
 
-function readEncodings(encoding: unknown): Readonly<Record<string, FieldEncoding>> {
+function readEncodings(
+  { version }: OpenApiDocument,
+  kind: BodyKind,
+  encoding: unknown,
+): Readonly<Record<string, FieldEncoding>> {
   if (!isPlainObject(encoding)) return {}
+  // OpenAPI 3.0 has no styles in multipart; a converted Swagger 2.0 and 3.1 have.
+  const hasStyles = kind !== 'multipart' || !version.startsWith('3.0')
   return Object.fromEntries(
     Object.entries(encoding).flatMap(([name, value]): [string, FieldEncoding][] =>
-      isPlainObject(value) ? [[name, readEncoding(value)]] : [],
+      isPlainObject(value) ? [[name, readEncoding(value, hasStyles)]] : [],
     ),
   )
 }
 
-function readEncoding({ contentType, style, explode }: Fields): FieldEncoding {
+function readEncoding({ contentType, style, explode }: Fields, hasStyles: boolean): FieldEncoding {
   const declaredStyle = styles.find((one) => one === style)
   const firstType =
     typeof contentType === 'string' ? contentType.split(',', 1)[0]?.trim() : undefined
   return {
     ...(firstType !== undefined && isMediaType(firstType) && { contentType: firstType }),
-    ...(declaredStyle !== undefined && { style: declaredStyle }),
-    ...(typeof explode === 'boolean' && { explode }),
+    ...(hasStyles && declaredStyle !== undefined && { style: declaredStyle }),
+    ...(hasStyles && typeof explode === 'boolean' && { explode }),
   }
 }

@@ -4,6 +4,7 @@ import { isPlainObject } from '../../json/is-plain-object.ts'
 import { isFieldValue } from '../../upstream/http/field-value.ts'
 import { toFileContent } from './files.ts'
 import { toMediaType } from './media-types.ts'
+import type { Style } from './parameters.ts'
 import type { Body, FieldEncoding } from './read-body.ts'
 import { encodeStrictly, toScalar, toStyledPairs } from './serialize.ts'
 
@@ -77,8 +78,23 @@ function writeMultipart(body: Body, value: unknown): WrittenBody | Fault {
   const parts: Part[] = []
   for (const [name, field] of Object.entries(value)) {
     if (field === undefined || field === null) continue
+    const encoding = own(encodings, name)
+    if (!files.has(name) && (encoding?.style ?? encoding?.explode) !== undefined) {
+      const separator = findSeparator(field, encoding)
+      if (separator !== undefined)
+        return {
+          fault: `An item of "${argument}.${name}" must not contain ${JSON.stringify(separator)}, which separates its items.`,
+        }
+      // Nothing is encoded in the parts of a multipart form.
+      const pairs = toFormPairs(name, field, encoding).map((pair) => pair.map(decodeURIComponent))
+      for (const [key = '', text] of pairs) {
+        const part = toPart(key, text, false)
+        if (part) parts.push(part)
+      }
+      continue
+    }
     for (const item of Array.isArray(field) ? field : [field]) {
-      const part = toPart(name, item, files.has(name), own(encodings, name))
+      const part = toPart(name, item, files.has(name), encoding)
       if (!part)
         return { fault: `"${argument}.${name}" must have "text", or "data" with valid base64.` }
       parts.push(part)
@@ -94,6 +110,19 @@ function writeMultipart(body: Body, value: unknown): WrittenBody | Fault {
     contentType: `${toMediaType(isRange(mediaType) ? 'multipart/form-data' : mediaType)}; boundary=${boundary}`,
     content: Buffer.concat([...chunks, Buffer.from(`--${boundary}--\r\n`)]),
   }
+}
+
+/** The character between the items of a list, if one of them contains it, too. */
+function findSeparator(value: unknown, { style = 'form', explode }: FieldEncoding = {}) {
+  const separator = (explode ?? style === 'form') ? undefined : itemSeparators[style]
+  if (separator === undefined || !Array.isArray(value)) return undefined
+  return value.map(toScalar).some((item) => item.includes(separator)) ? separator : undefined
+}
+
+const itemSeparators: Readonly<Partial<Record<Style, string>>> = {
+  form: ',',
+  spaceDelimited: ' ',
+  pipeDelimited: '|',
 }
 
 interface Part {
