@@ -4,13 +4,15 @@ import { type Failed, isFailed, type Notice } from '../capability/outcome.ts'
 import { createGuardedAgents, type GuardedAgents } from '../upstream/egress/guarded-agents.ts'
 import { defaultHost, type UpstreamHost } from '../upstream/egress/upstream-source.ts'
 import {
+  egressRefused,
   unusableEndpoint,
   upstreamRefused,
   upstreamStopped,
   upstreamUnauthorized,
+  upstreamUnavailable,
 } from '../upstream/failures.ts'
 import { isFieldValue, unsendableKey } from '../upstream/http/field-value.ts'
-import { type SendResult, send } from '../upstream/http/send.ts'
+import { type HttpReply, type SendResult, send } from '../upstream/http/send.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
 import { toAnswer } from './answers/to-answer.ts'
 import type { Operation } from './compile-operation.ts'
@@ -88,20 +90,25 @@ export class ApiClient {
     return (await this.#attempt(withHeaders, target, security, call)).answer
   }
 
-  /** The headers that prove who calls, for requests that run nothing. */
-  async toHeaders(
+  /** Sends OPTIONS, which runs nothing (RFC 9110), with the credentials of a call. */
+  async sendOptions(
     { security }: ApiTarget,
+    url: URL,
     cancellation: Cancellation,
-  ): Promise<Readonly<Record<string, string>> | Failed> {
-    if (isFault(security)) return upstreamUnauthorized(security.fault)
+  ): Promise<HttpReply | Failed | { readonly withoutCredentials: string }> {
+    if (isFault(security)) return { withoutCredentials: security.fault }
+    const request = { method: 'OPTIONS', url, headers: {}, cookies: [], body: undefined }
     try {
       const credentials = await this.#toCredentials(security, cancellation)
-      const inHeaders = credentials.filter(({ place }) => place === 'header')
-      return Object.fromEntries(inHeaders.map(({ name, value }) => [name, value]))
+      const result = await this.#send(withCredentials(request, credentials), cancellation)
+      if (!isFault(result)) return result
+      if (cancellation.cancelled) return upstreamStopped()
+      const isRefused = result.fault === 'egress_refused'
+      return isRefused ? egressRefused(result.cause) : upstreamUnavailable(result.cause)
     } catch (error) {
       return cancellation.cancelled
         ? upstreamStopped()
-        : upstreamUnauthorized((error as Error).message)
+        : { withoutCredentials: (error as Error).message }
     }
   }
 
@@ -126,15 +133,7 @@ export class ApiClient {
     try {
       const credentials = await this.#toCredentials(security, cancellation)
       tokens = credentials.flatMap(({ token }) => token ?? [])
-      const { url, method, headers, body } = withCredentials(request, credentials)
-      result = await send(url, {
-        method,
-        headers,
-        body,
-        agent: this.#openAgents()[url.protocol as 'http:' | 'https:'],
-        signal: cancellation.signal,
-        maxBytes: maxAnswerBytes,
-      })
+      result = await this.#send(withCredentials(request, credentials), cancellation)
     } catch (error) {
       const outcome = cancellation.cancelled
         ? upstreamStopped()
@@ -155,6 +154,14 @@ export class ApiClient {
       maxBytes: maxAnswerBytes,
     })
     return { answer, rejected }
+  }
+
+  #send(
+    { url, method, headers, body }: Omit<PlainRequest, 'cookies'>,
+    { signal }: Cancellation,
+  ): Promise<SendResult> {
+    const agent = this.#openAgents()[url.protocol as 'http:' | 'https:']
+    return send(url, { method, headers, body, agent, signal, maxBytes: maxAnswerBytes })
   }
 
   #openAgents(): GuardedAgents {

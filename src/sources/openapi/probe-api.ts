@@ -2,8 +2,8 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isFault } from '../../capability/fault.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
 import type { ApiClient, ApiTarget } from '../../openapi/api-client.ts'
-import { probeOperations } from '../../openapi/api-upstream.ts'
 import type { DocumentPath } from '../../openapi/document.ts'
+import { probeOperations } from '../../openapi/probe-operations.ts'
 import type { ScheduleProbe } from '../../upstream/egress/upstream-source.ts'
 
 export interface LiveFinding {
@@ -43,15 +43,18 @@ async function probeServer(
     probeOperations(client, byId, { capabilities: [...byId.keys()], cancellation }),
   )
   if (isFailed(answer)) return [toFailedFinding(url, answer)]
-  const { offers, withoutCredentials } = answer
+  const { offers, withoutCredentials, rejected } = answer
   const findings: LiveFinding[] = []
   const unsent = new Map<string, number>()
+  const refused = new Map<string, number>()
   const unknown = new Map<string, number>()
   for (const [id, { operation }] of byId) {
     const offer = offers.get(id)
     const fault = withoutCredentials.get(id)
-    if (fault !== undefined) unsent.set(fault, (unsent.get(fault) ?? 0) + 1)
-    else if (offer?.kind === 'unknown') unknown.set(offer.why, (unknown.get(offer.why) ?? 0) + 1)
+    const rejection = rejected.get(id)
+    if (fault !== undefined) countOne(unsent, fault)
+    else if (rejection !== undefined) countOne(refused, rejection)
+    else if (offer?.kind === 'unknown') countOne(unknown, offer.why)
     else if (offer?.kind === 'missing')
       findings.push({
         severity: 'error',
@@ -68,6 +71,15 @@ async function probeServer(
       path,
       message: `The server ${url} was not asked for ${count} of ${byId.size} operations: ${why.replace(/\.$/, '')}.`,
     })
+  const refusals = [...refused.values()].reduce((sum, count) => sum + count, 0)
+  const [rejection] = refused.keys()
+  if (rejection !== undefined)
+    findings.push({
+      severity: 'error',
+      code: 'upstream_unauthorized',
+      path,
+      message: `The server ${url} rejects the credentials of ${refusals} of ${byId.size} operations: ${rejection}.`,
+    })
   for (const [why, count] of unknown)
     findings.push({
       severity: 'info',
@@ -77,6 +89,9 @@ async function probeServer(
     })
   return findings
 }
+
+const countOne = (counts: Map<string, number>, key: string) =>
+  counts.set(key, (counts.get(key) ?? 0) + 1)
 
 function toFailedFinding(url: string, { failure: { code, cause, message } }: Failed): LiveFinding {
   const reason = cause ?? message
