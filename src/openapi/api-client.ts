@@ -35,6 +35,8 @@ export interface ApiCall {
   readonly cancellation: Cancellation
   /** Default: what its method says. */
   readonly writes?: boolean | undefined
+  /** Its result is checked against a schema. Default: `false`. */
+  readonly hasOutputSchema?: boolean
   readonly idempotencyKey?: string | undefined
   readonly traceparent?: string | undefined
   /** Returns 0, or the milliseconds until the rates allow another attempt. */
@@ -126,7 +128,7 @@ export class ApiClient {
     request: PlainRequest,
     { operation }: ApiTarget,
     security: readonly BoundScheme[],
-    { input, cancellation, writes }: ApiCall,
+    { input, cancellation, writes, hasOutputSchema = false }: ApiCall,
   ): Promise<Attempt> {
     let result: SendResult
     let tokens: readonly UsedToken[]
@@ -151,6 +153,7 @@ export class ApiClient {
       url: request.url,
       input,
       writes: writes ?? methodEffects[operation.method].writes,
+      hasOutputSchema,
       maxBytes: maxAnswerBytes,
     })
     return { answer, rejected }

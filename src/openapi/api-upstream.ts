@@ -17,6 +17,7 @@ export const toApiUpstream = (
     if (fault) return { outcome: upstreamRefused(fault.fault), reached: 'no' }
     const answer = await client.call(target, {
       input,
+      hasOutputSchema: true,
       cancellation,
       idempotencyKey,
       traceparent,

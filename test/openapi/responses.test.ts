@@ -52,6 +52,29 @@ describe('a successful response', () => {
       { content: [{ type: 'text', text: 'a,b' }] },
     ],
     [
+      'text in Latin-1',
+      {
+        status: 200,
+        headers: { 'content-type': 'text/plain; charset=ISO-8859-1' },
+        body: Buffer.from('Zoë', 'latin1'),
+      },
+      { content: [{ text: 'Zoë' }] },
+    ],
+    [
+      'text in an unknown encoding',
+      { status: 200, headers: { 'content-type': 'text/plain; charset=x-own' }, body: 'Zoë' },
+      { content: [{ text: 'Zoë' }] },
+    ],
+    [
+      'JSON in UTF-16',
+      {
+        status: 200,
+        headers: { 'content-type': 'application/json; charset="utf-16le"' },
+        body: Buffer.from('{"a":"Zoë"}', 'utf16le'),
+      },
+      { structuredContent: { a: 'Zoë' } },
+    ],
+    [
       'XML',
       { status: 200, headers: { 'content-type': 'image/svg+xml' }, body: '<a/>' },
       { content: [{ text: '<a/>' }] },
@@ -100,6 +123,46 @@ describe('a successful response', () => {
       expect(bridge.audit.at(-1)).toMatchObject({ code: 'upstream_invalid' })
     },
   )
+
+  const large = '9007199254740993'
+
+  test('has large integers as texts of their digits, and says so', async () => {
+    const body = `{"id":${large},"list":[-${large}0, 12],"text":"\\",${large}","e":1.5e20,"f":0.${large}}`
+    const { bridge } = await answering({ ...json({}), body })
+
+    const { structuredContent, content } = await bridge.call('read', {})
+
+    expect(structuredContent).toEqual({
+      id: large,
+      list: [`-${large}0`, 12],
+      text: `",${large}`,
+      e: 1.5e20,
+      f: Number(`0.${large}`),
+    })
+    expect(content.at(-1)).toEqual({
+      type: 'text',
+      text: `Integers beyond 2^53 are shown as texts, such as "${large}".`,
+    })
+  })
+
+  test('keeps large integers where a schema is enforced, and says that they are rounded', async () => {
+    const schema = { type: 'object', properties: { id: { type: 'integer' } } }
+    const { bridge } = await answering(
+      { ...json({}), body: `{"id":${large}}` },
+      {
+        responses: { 200: { description: 'Done.', content: { 'application/json': { schema } } } },
+        source: { outputs: true },
+      },
+    )
+
+    const { structuredContent, content } = await bridge.call('read', {})
+
+    expect(structuredContent).toEqual({ id: Number(large) })
+    expect(content.at(-1)).toEqual({
+      type: 'text',
+      text: `Integers beyond 2^53 are rounded: one was ${large}.`,
+    })
+  })
 
   test('tells the declared headers, and where a created thing is', async () => {
     const { bridge } = await answering(

@@ -15,7 +15,6 @@ import {
 } from '../../upstream/failures.ts'
 import type { HttpReply, SendResult } from '../../upstream/http/send.ts'
 import {
-  decodeText,
   isJson,
   toConnectionFailure,
   toErrorMessage,
@@ -26,6 +25,7 @@ import type { UpstreamAnswer } from '../../upstream/upstream.ts'
 import { quoteUpstreamText } from '../../upstream/upstream-text.ts'
 import type { Operation } from '../compile-operation.ts'
 import { isTextMedia } from '../requests/media-types.ts'
+import { mayHaveLargeIntegers, quoteLargeIntegers } from './large-integers.ts'
 import { toNextPage } from './next-page.ts'
 import { findResponse } from './responses.ts'
 
@@ -36,6 +36,8 @@ export interface AnswerContext {
   readonly input: unknown
   /** Is never proposed to be called again. */
   readonly writes: boolean
+  /** An output schema is enforced: the types of values must stay as they are. */
+  readonly hasOutputSchema: boolean
   readonly maxBytes: number
 }
 
@@ -102,26 +104,65 @@ function toSuccess(reply: HttpReply, context: AnswerContext): Outcome {
       kind: 'done',
       content: [text([`HTTP ${status}, without content.`, headerLine].join(' ').trim())],
     }
-  const outcome = toBodyOutcome(reply, context.url)
-  return outcome.kind === 'done' ? withAdditions(outcome, headerLine, reply, context) : outcome
+  const { outcome, remark } = toBodyOutcome(reply, context)
+  const line = [headerLine, remark ?? ''].filter((one) => one !== '').join(' ')
+  return outcome.kind === 'done' ? withAdditions(outcome, line, reply, context) : outcome
 }
 
-function toBodyOutcome({ headers, body }: HttpReply, url: URL): Outcome {
-  const type = toMediaType(headers)
-  if (isJson(type) || type === '') {
-    const json = decodeText(body)
-    const data = json === undefined ? undefined : parseJson(json)
-    if (isDeeper(data, maxDepth))
-      return upstreamInvalid(`The response is nested deeper than ${maxDepth} levels.`)
-    if (data !== undefined) return { kind: 'done', data }
-    if (type !== '')
-      return upstreamInvalid('The response is declared as JSON but is not valid JSON.')
-  }
+interface BodyOutcome {
+  readonly outcome: Outcome
+  /** A sentence for the model. */
+  readonly remark?: string | undefined
+}
+
+function toBodyOutcome(reply: HttpReply, context: AnswerContext): BodyOutcome {
+  const type = toMediaType(reply.headers)
+  const json =
+    isJson(type) || type === '' ? decodeAny(reply, ['utf-8', toCharset(reply)]) : undefined
+  const { data, remark } = json === undefined ? {} : toData(json, context)
+  return data === undefined
+    ? { outcome: toOtherOutcome(reply, type, context.url) }
+    : isDeeper(data, maxDepth)
+      ? { outcome: upstreamInvalid(`The response is nested deeper than ${maxDepth} levels.`) }
+      : { outcome: { kind: 'done', data }, remark }
+}
+
+/** Integers that a number would round become texts, as bigints of tools do. */
+function toData(json: string, { hasOutputSchema }: AnswerContext) {
+  const data = parseJson(json)
+  if (data === undefined || !mayHaveLargeIntegers(json)) return { data }
+  const { json: quoted, example } = quoteLargeIntegers(json)
+  if (example === undefined) return { data }
+  return hasOutputSchema
+    ? { data, remark: `Integers beyond 2^53 are rounded: one was ${example}.` }
+    : {
+        data: parseJson(quoted),
+        remark: `Integers beyond 2^53 are shown as texts, such as "${example}".`,
+      }
+}
+
+function toOtherOutcome(reply: HttpReply, type: string, url: URL): Outcome {
+  if (isJson(type))
+    return upstreamInvalid('The response is declared as JSON but is not valid JSON.')
   if (type === '' || isTextMedia(type)) {
-    const content = decodeText(body)
+    const content = decodeAny(reply, [toCharset(reply), 'utf-8'])
     if (content !== undefined) return { kind: 'done', content: [text(content)] }
   }
-  return { kind: 'done', content: [toBlock(type, body, url)] }
+  return { kind: 'done', content: [toBlock(type, reply.body, url)] }
+}
+
+const toCharset = ({ headers }: HttpReply): string =>
+  /;\s*charset="?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8'
+
+/** The text of a body in the first of the encodings that fits it. */
+function decodeAny({ body }: HttpReply, encodings: readonly string[]): string | undefined {
+  for (const encoding of encodings)
+    try {
+      return new TextDecoder(encoding, { fatal: true }).decode(body)
+    } catch {
+      // It is no encoding that is known, or not that of the body.
+    }
+  return undefined
 }
 
 function toBlock(type: string, body: Buffer, url: URL): Content {
@@ -137,7 +178,7 @@ function toBlock(type: string, body: Buffer, url: URL): Content {
 /** The text block comes first: clients may read no other. */
 function withAdditions(
   outcome: Done,
-  headerLine: string,
+  line: string,
   reply: HttpReply,
   { operation, url, input, writes }: AnswerContext,
 ): Done {
@@ -145,9 +186,9 @@ function withAdditions(
     ? undefined
     : toNextPage(operation, { headers: reply.headers, data: outcome.data, url, input })
   const notices = page ? { notices: [page] } : {}
-  if (headerLine === '') return { ...outcome, ...notices }
+  if (line === '') return { ...outcome, ...notices }
   const content = outcome.content ?? [text(JSON.stringify(outcome.data))]
-  return { ...outcome, ...notices, content: [...content, text(headerLine)] }
+  return { ...outcome, ...notices, content: [...content, text(line)] }
 }
 
 const maxHeaderChars = 1000

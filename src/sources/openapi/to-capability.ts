@@ -55,6 +55,7 @@ export function toCapability({
           input: call.input,
           cancellation: call.cancellation,
           writes: effects.writes,
+          hasOutputSchema: output !== undefined,
           idempotencyKey: call.idempotencyKey ?? (operation.requiresKey ? call.id : undefined),
           traceparent: call.traceparent,
           admitRetry: call.admitRetry,
