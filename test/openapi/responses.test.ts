@@ -356,7 +356,7 @@ describe('the next page', () => {
     names.map((name) => ({
       name,
       in: 'query',
-      schema: { type: /page|offset/.test(name) ? 'integer' : 'string' },
+      schema: { type: /^(?:page|offset)$/.test(name) ? 'integer' : 'string' },
     }))
 
   test.each<[string, string[], MockReply, Fields]>([
@@ -385,6 +385,13 @@ describe('the next page', () => {
       json({ has_more: true, data: [{ id: 'a' }, { id: 'b' }] }),
       { starting_after: 'b' },
     ],
+    [
+      'a URL of HAL without an underscore',
+      ['page'],
+      json({ links: { next: { href: '/thing?page=2' } } }),
+      { page: 2 },
+    ],
+    ['a page of its pagination', ['page'], json({ pagination: { next: 3 } }), { page: 3 }],
   ])('by %s is told in text and in _meta', async (_, names, reply, expected) => {
     const { bridge } = await answering(reply, { parameters: query(...names) })
 
@@ -402,8 +409,14 @@ describe('the next page', () => {
     ['an empty cursor', json({ response_metadata: { next_cursor: '' } })],
     ['a URL that changes nothing', json({ next: '/thing?other=1' })],
     ['a link that is not a URL', json([], 200, { link: '<http://[>; rel=next' })],
+    ['a value that the parameter cannot have', json({ next: '/thing?page=x2&kind=c&tags=a' })],
   ])('is not told for %s', async (_, reply) => {
-    const { bridge } = await answering(reply, { parameters: query('cursor', 'starting_after') })
+    const parameters = [
+      ...query('cursor', 'starting_after', 'page'),
+      { name: 'kind', in: 'query', schema: { enum: ['a', 'b'] } },
+      { name: 'tags', in: 'query', schema: { type: 'array', items: { type: 'string' } } },
+    ]
+    const { bridge } = await answering(reply, { parameters })
 
     const result = await bridge.call('read', {})
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Json } from '../../capability/json.ts'
+import type { Json, JsonObject } from '../../capability/json.ts'
 import type { Notice } from '../../capability/outcome.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { Operation } from '../compile-operation.ts'
@@ -17,8 +17,11 @@ export interface Page {
 export function toNextPage(operation: Operation, page: Page): Notice | undefined {
   const query = operation.parameters.filter(({ place }) => place === 'query')
   if (query.length === 0) return undefined
+  const toTyped = createToTyped(operation)
   const found =
-    fromUrl(query, page) ?? fromToken(query, page.data) ?? fromLastItem(query, page.data)
+    fromUrl(query, page, toTyped) ??
+    fromToken(query, page.data, toTyped) ??
+    fromLastItem(query, page.data, toTyped)
   // A hint is repeated by the model: it must not carry a body of its own.
   if (!found || Object.values(found).some((one) => String(one).length > maxValueChars))
     return undefined
@@ -34,16 +37,22 @@ const maxValueChars = 2000
 type Arguments = { readonly [name: string]: Json }
 
 /** A URL of the next page, as `Link: <…>; rel="next"` (RFC 8288) or in the body. */
-function fromUrl(query: readonly Parameter[], { headers, data, url }: Page): Arguments | undefined {
+function fromUrl(
+  query: readonly Parameter[],
+  { headers, data, url }: Page,
+  toTyped: ToTyped,
+): Arguments | undefined {
   const address =
     findLink(headers.link) ?? nextUrlPaths.map((path) => dig(data, path)).find(isAddress)
   if (address === undefined || !URL.canParse(address, url.href)) return undefined
   const next = new URL(address, url)
   const changed = query.flatMap((parameter): [string, Json][] => {
     const [value, former] = [next, url].map(({ searchParams }) => searchParams.get(parameter.name))
-    return value === null || value === undefined || value === former
-      ? []
-      : [[parameter.argument, toTyped(value, parameter)]]
+    const typed =
+      value === null || value === undefined || value === former
+        ? undefined
+        : toTyped(value, parameter)
+    return typed === undefined ? [] : [[parameter.argument, typed]]
   })
   return changed.length === 0 ? undefined : Object.fromEntries(changed)
 }
@@ -64,10 +73,12 @@ const nextUrlPaths = [
   'nextLink',
   '@odata.nextLink',
   'links.next',
+  'links.next.href',
   'links.pages.next',
   '_links.next.href',
   'paging.next',
   'pagination.next_url',
+  'pagination.next',
   'meta.next',
 ]
 
@@ -75,12 +86,17 @@ const isAddress = (value: unknown): value is string =>
   typeof value === 'string' && (/^https?:\/\//i.test(value) || /^[/?]/.test(value))
 
 /** A token in the body, and the parameter that takes it. */
-function fromToken(query: readonly Parameter[], data: unknown): Arguments | undefined {
+function fromToken(
+  query: readonly Parameter[],
+  data: unknown,
+  toTyped: ToTyped,
+): Arguments | undefined {
   for (const [path, ...names] of tokens) {
     const value = dig(data, path)
     if ((typeof value !== 'string' && typeof value !== 'number') || value === '') continue
     const parameter = query.find(({ name }) => names.includes(toWord(name)))
-    if (parameter) return { [parameter.argument]: toTyped(String(value), parameter) }
+    const typed = parameter && toTyped(String(value), parameter)
+    if (parameter && typed !== undefined) return { [parameter.argument]: typed }
   }
   return undefined
 }
@@ -104,20 +120,27 @@ const tokens: readonly (readonly [path: string, ...parameters: string[]])[] = [
   ['next_marker',                   'marker'],
   ['nextMarker',                    'marker'],
   ['metadata.continue',             'continue'],
+  ['pagination.next',               'cursor', 'after', 'pagetoken', 'page', 'offset'],
   ['next_page',                     'page'],
   ['nextPage',                      'page'],
   ['meta.next_page',                'page'],
 ]
 
 /** Lists with `has_more`, whose next page begins after the id of the last item. */
-function fromLastItem(query: readonly Parameter[], data: unknown): Arguments | undefined {
+function fromLastItem(
+  query: readonly Parameter[],
+  data: unknown,
+  toTyped: ToTyped,
+): Arguments | undefined {
   if (!isPlainObject(data) || data.has_more !== true) return undefined
   const last =
     dig(data, 'last_id') ?? (Array.isArray(data.data) ? dig(data.data.at(-1), 'id') : undefined)
   const parameter = query.find(({ name }) => ['startingafter', 'after'].includes(toWord(name)))
-  return parameter && (typeof last === 'string' || typeof last === 'number')
-    ? { [parameter.argument]: last }
-    : undefined
+  const typed =
+    parameter && (typeof last === 'string' || typeof last === 'number')
+      ? toTyped(String(last), parameter)
+      : undefined
+  return parameter && typed !== undefined ? { [parameter.argument]: typed } : undefined
 }
 
 const toWord = (name: string): string => name.replaceAll(/[_-]/g, '').toLowerCase()
@@ -133,11 +156,41 @@ function dig(data: unknown, path: string): unknown {
   return value
 }
 
-/** Numbers in a URL are text. */
-function toTyped(value: string, { schema }: Parameter): Json {
-  const type = isPlainObject(schema) ? schema.type : undefined
-  const isNumeric = [type].flat().some((one) => one === 'integer' || one === 'number')
-  return isNumeric && /^-?\d+$/.test(value) && Number.isSafeInteger(Number(value))
-    ? Number(value)
-    : value
+/** The value of a parameter for a text in a response; nothing if the parameter cannot have it. */
+type ToTyped = (text: string, parameter: Parameter) => Json | undefined
+
+/** Only a value that the tool accepts is a hint. Lists and objects have many forms in a URL, and are left out. */
+const createToTyped =
+  ({ input }: Operation): ToTyped =>
+  (text, { schema }) => {
+    const { type, enum: allowed } = toFields(schema, input)
+    const types = [type].flat().filter((one) => one !== undefined && one !== 'null')
+    const value = types.map((one) => toType(text, one)).find((one) => one !== undefined)
+    const typed = types.length === 0 ? text : value
+    return Array.isArray(allowed) && !allowed.includes(typed) ? undefined : typed
+  }
+
+function toFields(schema: Json, { $defs }: JsonObject): Readonly<Record<string, unknown>> {
+  if (!isPlainObject(schema)) return {}
+  const name = String(schema.$ref ?? '').replace('#/$defs/', '')
+  const target = isPlainObject($defs) && Object.hasOwn($defs, name) ? $defs[name] : undefined
+  return isPlainObject(target) ? target : schema
+}
+
+function toType(text: string, type: unknown): Json | undefined {
+  switch (type) {
+    case 'string':
+      return text
+    case 'boolean':
+      return text === 'true' || (text === 'false' ? false : undefined)
+    case 'integer':
+    case 'number': {
+      const isNumber = type === 'integer' ? /^-?\d+$/.test(text) : /^-?\d+(?:\.\d+)?$/.test(text)
+      return isNumber && Math.abs(Number(text)) <= Number.MAX_SAFE_INTEGER
+        ? Number(text)
+        : undefined
+    }
+    default:
+      return undefined
+  }
 }
