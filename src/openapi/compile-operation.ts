@@ -5,6 +5,7 @@ import type { Findings } from './findings.ts'
 import type { DeclaredOperation } from './list-operations.ts'
 import { type Parameter, readParameters } from './requests/parameters.ts'
 import { type Body, readBody } from './requests/read-body.ts'
+import { findRouteFault } from './requests/to-request.ts'
 import { type SchemaTranslator, SchemaUse } from './schemas.ts'
 import { readSecurity, type SecurityAlternatives } from './security/schemes.ts'
 
@@ -35,6 +36,8 @@ export function compileOperation(
 ): Operation {
   const { value } = declared
   const use = new SchemaUse()
+  const routeFault = findRouteFault(declared.route)
+  if (routeFault !== undefined) use.findings.fault(declared.path, routeFault)
   const declaredParameters = readParameters(document, declared, translator, use)
   const parameters = declaredParameters.filter((one) => !isIdempotencyKey(one))
   const body = readBody(
@@ -57,7 +60,7 @@ export function compileOperation(
     responses,
     accept: toAccept(responses),
     security: readSecurity(document, declared, use.findings),
-    input: toInput(parameters, body, translator, use),
+    input: toInput(declared, parameters, body, translator, use),
     findings: use.findings,
   }
 }
@@ -69,6 +72,7 @@ const isIdempotencyKey = ({ place, name }: Parameter): boolean =>
 const toText = (value: unknown): string => (typeof value === 'string' ? value.trim() : '')
 
 function toInput(
+  { path }: DeclaredOperation,
   parameters: readonly Parameter[],
   body: Body | undefined,
   translator: SchemaTranslator,
@@ -78,7 +82,7 @@ function toInput(
   const properties: Record<string, Json> = {}
   for (const { argument, schema } of all)
     if (argument === '__proto__')
-      use.findings.fault([], 'A parameter is named __proto__, which is not possible.')
+      use.findings.fault(path, 'A parameter is named __proto__, which is not possible.')
     else properties[argument] = schema
   const required = all.flatMap(({ argument, isRequired }) => (isRequired ? [argument] : []))
   return {

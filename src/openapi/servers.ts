@@ -37,6 +37,22 @@ export function findServer(
     : endpoint
 }
 
+/** The names of variables in all servers of a document. */
+export function listServerVariables(
+  { root }: OpenApiDocument,
+  operations: readonly DeclaredOperation[],
+): ReadonlySet<string> {
+  const owners = [root, ...operations.flatMap(({ value, item }) => [value, item.value])]
+  const servers = owners.flatMap((one) => (Array.isArray(one.servers) ? one.servers : []))
+  return new Set(
+    servers.flatMap((server: unknown) =>
+      isPlainObject(server) && typeof server.url === 'string'
+        ? [...server.url.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name)
+        : [],
+    ),
+  )
+}
+
 interface ServerTemplate {
   readonly url: string
   readonly variables: Fields

@@ -24,7 +24,7 @@ export async function readConfinedOpenApiFile(
   folder: string,
   onFile: OnFile,
 ): Promise<DocumentText> {
-  const file = path.resolve(folder, decodeURIComponent(reference))
+  const file = path.resolve(folder, decode(reference, decodeURIComponent))
   await confine(file, folder, onFile)
   return readOpenApiFile(file, onFile)
 }
@@ -34,10 +34,18 @@ export async function readBounded(file: string, onFile: OnFile): Promise<string>
   return readTextFile(file, maxBytes)
 }
 
+function decode(reference: string, toPath: (reference: string) => string): string {
+  try {
+    return toPath(reference)
+  } catch {
+    throw new Error(`${reference} is not a valid path: a percent sign is written as %25`)
+  }
+}
+
 async function readConfined(url: string, folder: string, onFile: OnFile): Promise<string> {
   if (!url.startsWith('file:'))
     throw new Error(`${url} is not a file; only files are bundled, not URLs`)
-  return readBounded(await confine(fileURLToPath(url), folder, onFile), onFile)
+  return readBounded(await confine(decode(url, fileURLToPath), folder, onFile), onFile)
 }
 
 /** Resolves symbolic links before checking that the file is inside the folder. */

@@ -140,8 +140,14 @@ describe('an HTTP interface with a schema_ref', () => {
     ])
   })
 
-  test.each<[string, Readonly<Record<string, string>>, RegExp]>([
+  test.each<[string, Readonly<Record<string, string>>, RegExp, Fields?]>([
     ['is missing', {}, /schema_ref cannot be read: api\.json does not exist/],
+    [
+      'has no valid path',
+      {},
+      /schema_ref cannot be read: \.\/%zz\.json is not a valid path/,
+      { schema_ref: './%zz.json' },
+    ],
     [
       'is not valid',
       { 'api.json': '{ "openapi": "2.5.0" }' },
@@ -152,13 +158,17 @@ describe('an HTTP interface with a schema_ref', () => {
       { 'api.json': aDocument({ paths: {} }) },
       /has no operation for change-order in its schema_ref/,
     ],
-  ])('serves nothing that would be sent elsewhere, if the document %s', async (_, files, why) => {
-    const { url } = await anAgent()
-    const bridge = await serveManifest(withDocument(url), { resolveSecret, files })
+  ])(
+    'serves nothing that would be sent elsewhere, if the document %s',
+    async (_, files, why, parts = {}) => {
+      const { url } = await anAgent()
+      const bridge = await serveManifest(withDocument(url, parts), { resolveSecret, files })
 
-    expect(await toolNames(bridge)).toEqual([])
-    expect(messagesOf(bridge, 'route_missing')).toEqual([expect.stringMatching(why)])
-  })
+      expect(await toolNames(bridge)).toEqual([])
+      expect(messagesOf(bridge, 'route_missing')).toEqual([expect.stringMatching(why)])
+      expect(messagesOf(bridge, 'route_missing').join()).not.toContain('..')
+    },
+  )
 
   test('reads no document outside of the folder of the manifest', async () => {
     const outside = await aProject({ 'api.json': aDocument() })
@@ -344,6 +354,9 @@ test('a draft of "import openapi" can be called as it is', async () => {
     cwd,
   })
   expect(drafted).toMatchObject({ code: 0 })
+  expect((await drawbridge(['check', 'agent.yaml', '--json'], { cwd, env })).stdout).not.toContain(
+    'interface_missing',
+  )
   const called = await drawbridge(
     ['call', 'agent.yaml', 'change-order', JSON.stringify(aChange), '--json'],
     { cwd, env },

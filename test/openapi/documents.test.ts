@@ -98,6 +98,11 @@ describe('a broken operation', () => {
       anOperation('odd', { security: [{ gone: [] }] }),
       /has no scheme gone/,
     ],
+    [
+      'a required body without a media type',
+      anOperation('odd', { requestBody: { required: true, content: { nonsense: {} } } }),
+      /is required, and has no valid media type/,
+    ],
     ['security that is no list', anOperation('odd', { security: {} }), /security must be a list/],
     ['responses that are no mapping', { operationId: 'odd', responses: [] }, /must be a mapping/],
     ['an operation that is no mapping', 'text' as never, /must be a mapping/],
@@ -129,6 +134,34 @@ describe('a broken operation', () => {
       expect(errors[0]?.at).toMatch(/api\.yaml:\d+:\d+$/)
     },
   )
+
+  test.each([
+    ['/a/../b', /segment "\." or "\.\."/],
+    ['/a/%2e%2e/b', /segment "\." or "\.\."/],
+    ['/a\\b', /has a backslash/],
+  ])('with the path %s is named', async (route, message) => {
+    const file = await aDocument({
+      '/good': { get: anOperation('good') },
+      [route]: { get: anOperation('odd') },
+    })
+
+    const { names, errors } = await load(file)
+
+    expect(names).toEqual(['good'])
+    expect(errors.map((one) => one.message)).toEqual([expect.stringMatching(message)])
+  })
+
+  test('with line breaks in its id is named in one line', async () => {
+    const file = await aDocument({
+      '/odd': { get: { ...anOperation('a\nb\u001b'), security: {} } },
+    })
+
+    const { errors } = await load(file)
+
+    expect(errors.map((one) => one.message)).toEqual([
+      expect.stringContaining('a\\nb\\u001b is not served'),
+    ])
+  })
 
   test.each<[string, Fields]>([
     ['an unknown type', withQuery({ type: 'file' })],
@@ -418,6 +451,19 @@ describe('the server', () => {
     ],
   ])('%s is an error', async (_, rest, options, message) => {
     expect((await endpointOf(rest, options)).errors).toContain(message)
+  })
+
+  test('without a variable that the operator sets is a warning', async () => {
+    const file = await aDocument(read, templated)
+
+    const { diagnostics } = await load(file, { variables: { region: 'us', regoin: 'eu' } })
+
+    expect(diagnostics).toEqual([
+      expect.objectContaining({
+        severity: 'warning',
+        message: 'variables: no server of the document has {regoin}.',
+      }),
+    ])
   })
 
   test('that egress refuses is not connected to, and check says so', async () => {

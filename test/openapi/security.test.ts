@@ -67,6 +67,24 @@ describe('a security scheme', () => {
     ])
   })
 
+  test.each(['a\nb', 'key\n', '日本'])(
+    'in a header with the secret %j cannot be sent, and check says so',
+    async (value) => {
+      const { bridge } = await serveEverything((host) => ({
+        headerKey: { host, value },
+        queryKey: { host, value },
+      }))
+      await bridge.list()
+
+      expect(bridge.diagnostics.filter(({ code }) => code === 'secret_unset')).toEqual([
+        expect.objectContaining({
+          message: expect.stringMatching(/the secret of headerKey has a line break or another/),
+        }),
+      ])
+      expect(JSON.stringify(bridge.diagnostics)).not.toContain(JSON.stringify(value))
+    },
+  )
+
   test('that is declared as a parameter, too, is no argument', async () => {
     const schemes = {
       key: { type: 'apiKey', in: 'query', name: 'api_key' },

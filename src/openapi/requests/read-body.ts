@@ -50,7 +50,9 @@ export function readBody(
   const content = resolve(document, node.value.content, [...node.path, 'content'], findings)
   const mediaType = content && pickMediaType(document, content.value)
   if (!content || mediaType === undefined) {
-    findings.remark(node.path, 'The request body has no media type, and is not sent.')
+    if (node.value.required === true)
+      findings.fault(node.path, 'The request body is required, and has no valid media type.')
+    else findings.remark(node.path, 'The request body has no media type, and is not sent.')
     return undefined
   }
   const others = Object.keys(content.value).filter((type) => type !== mediaType)

@@ -122,6 +122,14 @@ function toUrl(server: URL, path: string, query: string): URL | Fault {
   return url
 }
 
+/** Why no request can have a path template; nothing if it can. */
+export function findRouteFault(route: string): string | undefined {
+  const [path = ''] = route.split(/[?#]/, 1)
+  if (hasDotSegment(path))
+    return 'The path has the segment "." or "..", and a request would go to another path.'
+  return path.includes('\\') ? 'The path has a backslash, which URLs cannot have.' : undefined
+}
+
 /** Encoded separators count: many proxies and servers decode a path before they normalise it. */
 const hasDotSegment = (path: string): boolean =>
   path.split(/[/\\]|%2f|%5c/i).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))

@@ -76,7 +76,8 @@ export function bindSecrets(
     if (unusable.length === 0) return bound
     faults.push(unusable.join(', and '))
   }
-  return { fault: `${[...new Set(faults)].join('; or ')} (see "secrets" of the source)` }
+  const text = [...new Set(faults)].join('; or ')
+  return { fault: text.includes('(see "') ? text : `${text} (see "secrets" of the source)` }
 }
 
 function findFault(
@@ -148,6 +149,21 @@ export function listSecretValues(secret: SchemeSecret): readonly string[] {
   if ('clientId' in secret) return [secret.clientSecret]
   return typeof secret.value === 'string' ? [secret.value] : []
 }
+
+/** Why a secret cannot be sent, as far as its value is known before a call. */
+export function findValueFault({ name, scheme, secret }: BoundScheme): string | undefined {
+  if (!hasValue(secret)) return `the secret of ${name} has no value`
+  const isHeader =
+    scheme.kind !== 'basic' && !(scheme.kind === 'api_key' && scheme.place !== 'header')
+  const isSendable =
+    !isHeader || !('value' in secret) || listSecretValues(secret).every(isHeaderText)
+  return isSendable
+    ? undefined
+    : `the secret of ${name} has a line break or another character that no header can have`
+}
+
+/** As Node accepts it: one line of Latin-1. */
+const isHeaderText = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
 
 export const hasValue = (secret: SchemeSecret): boolean =>
   listSecretValues(secret).every((value) => value !== '')

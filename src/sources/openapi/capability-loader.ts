@@ -15,7 +15,8 @@ import type { Finding, Findings } from '../../openapi/findings.ts'
 import { removeSecrets } from '../../openapi/remove-secrets.ts'
 import { SchemaTranslator } from '../../openapi/schemas.ts'
 import { listSchemeNames } from '../../openapi/security/schemes.ts'
-import { findTokenEndpoint, hasValue, isPlainText } from '../../openapi/security/secrets.ts'
+import { findTokenEndpoint, findValueFault, isPlainText } from '../../openapi/security/secrets.ts'
+import { listServerVariables } from '../../openapi/servers.ts'
 import { toDestinations } from '../../openapi/to-destinations.ts'
 import { toGlob } from '../../patterns/glob.ts'
 import type { Destination, ScheduleProbe } from '../../upstream/egress/upstream-source.ts'
@@ -64,13 +65,9 @@ export class CapabilityLoader {
   }
 
   /** Once for the same place and message: operations share what they refer to. */
-  report(
-    severity: Diagnostic['severity'],
-    code: string,
-    path: DocumentPath,
-    message: string,
-  ): void {
+  report(severity: Diagnostic['severity'], code: string, path: DocumentPath, text: string): void {
     const pointer = toPointer(path)
+    const message = toVisible(text)
     const key = `${code} ${pointer} ${message}`
     if (this.#reported.has(key)) return
     this.#reported.add(key)
@@ -128,12 +125,12 @@ export class CapabilityLoader {
   }
 
   /** Reports what concerns several operations, or none. */
-  finish({ document }: Api): void {
+  finish({ document, operations: declared }: Api): void {
     for (const { severity, code, path, message, operations } of this.#sharedProblems.values()) {
       const [first] = operations
       const subject =
         operations.size === 1 ? first : `${operations.size} operations, such as ${first},`
-      this.report(severity, code, path, `${subject} ${message}.`)
+      this.report(severity, code, path, `${subject} ${message.replace(/\.$/, '')}.`)
     }
     for (const { pattern, isUsed } of this.#effects)
       if (!isUsed)
@@ -142,6 +139,15 @@ export class CapabilityLoader {
           'selector_unmatched',
           [],
           `effects: ${JSON.stringify(pattern)} matches no operation that is served.`,
+        )
+    const variables = listServerVariables(document, declared)
+    for (const name of Object.keys(this.#options.variables ?? {}))
+      if (!variables.has(name))
+        this.report(
+          'warning',
+          'selector_unmatched',
+          ['servers'],
+          `variables: no server of the document has {${name}}.`,
         )
     const schemes = listSchemeNames(document)
     for (const name of Object.keys(this.#options.secrets))
@@ -242,15 +248,11 @@ export class CapabilityLoader {
         `cannot be called: ${security.fault}`,
         id,
       )
-    for (const { name, secret } of security)
-      if (!hasValue(secret))
-        this.#share(
-          'warning',
-          'secret_unset',
-          path,
-          `cannot be called: the secret of ${name} has no value`,
-          id,
-        )
+    for (const bound of security) {
+      const fault = findValueFault(bound)
+      if (fault !== undefined)
+        this.#share('warning', 'secret_unset', path, `cannot be called: ${fault}`, id)
+    }
     if (security.length > 0 && isPlainText(server))
       this.#share(
         'warning',
@@ -277,6 +279,10 @@ const tooLargeText =
 
 /** What a document can have hundreds of: printed as one line with a count. */
 const countedCodes = new Set(['openapi_choice', 'openapi_inexact', 'secret_removed'])
+
+/** Names of a document can contain line breaks and control characters. */
+const toVisible = (message: string): string =>
+  message.replaceAll(/\p{Cc}/gu, (one) => JSON.stringify(one).slice(1, -1))
 
 /** The sentence without what it is about. In two steps, each in linear time: names of a document can be long. */
 const toKind = (message: string): string =>

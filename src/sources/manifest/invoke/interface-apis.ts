@@ -74,8 +74,11 @@ async function readSchemaRef(
   const document = await readDocument(text)
   if (!isFault(document)) return document
   const faults = document.fault.map(({ at, message }) => `${at} ${message}`)
-  return { fault: `its schema_ref cannot be used: ${faults.join(' ')}` }
+  return { fault: `its schema_ref cannot be used: ${withoutDot(faults.join(' '))}` }
 }
+
+/** What quotes the text ends the sentence. */
+const withoutDot = (text: string): string => text.replace(/\.$/, '')
 
 function toInterfaceApi(
   described: DescribedInterface,
@@ -110,7 +113,8 @@ function toInterfaceApi(
     if (!wanted.has(id)) continue
     const target = api.toTarget(operation)
     const [fault] = target.operation.findings.faults
-    if (fault) targets.set(id, { fault: `its operation is not valid: ${fault.message}` })
+    if (fault)
+      targets.set(id, { fault: `its operation is not valid: ${withoutDot(fault.message)}` })
     // The manifest says that no credentials are sent, whatever the document asks for.
     else if (auth === 'none') targets.set(id, { ...target, security: [] })
     else if (!isFault(target.security)) {

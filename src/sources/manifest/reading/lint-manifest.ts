@@ -43,9 +43,14 @@ const idsAreNames: Rule = ({ capabilities }, report) => {
 
 const protocolsHaveInterfaces: Rule = ({ capabilities, interfaces }, report) => {
   const protocolsWithInterface = new Set<string>(interfaces.map(({ protocol }) => protocol))
+  // Of an API that a document describes, as `import openapi` drafts it: the server speaks MCP for it.
+  const hasDocument = interfaces.some(
+    (one) => one.protocol === 'HTTP' && one.schema_ref !== undefined,
+  )
   for (const { id, protocols, index } of capabilities)
     for (const [at, protocol] of protocols.entries()) {
       if (protocolsWithInterface.has(protocol) || protocol === 'INTERNAL') continue
+      if (protocol === 'MCP' && hasDocument && protocols.includes('HTTP')) continue
       const message = `${id} is offered over ${protocol}, and no interface speaks it.`
       report(
         'warning',
