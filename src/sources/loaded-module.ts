@@ -16,7 +16,7 @@ export interface LoadedModule {
   /** Digest of the module and of the files it imports. */
   readonly code?: string
   /** Reads the module and the files it imports, itself first, to find the lines of diagnostics. */
-  readonly readTexts?: () => Promise<readonly ModuleText[]>
+  readonly readTexts?: () => readonly ModuleText[]
 }
 
 /** A file of a module. */

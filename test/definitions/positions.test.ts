@@ -106,3 +106,27 @@ test.each([
     at: `${folder}/tools.cjs:${position}`,
   })
 })
+
+test('findings of the catalog and of mounts have positions, too', async () => {
+  const tool = (name: string, parameters: string) =>
+    `{ name: '${name}', description: 'Gets.', parameters: ${parameters}, handler: () => 1 }`
+  const object = "{ type: 'object', properties: {} }"
+  const cwd = await aProject({
+    'tools.mjs': [
+      `export const dotted = ${tool('get.dotted', object)}`,
+      `export const first = ${tool('get_twice', object)}`,
+      `export const second = ${tool('get_twice', object)}`,
+      `export const either = ${tool('get_either', `{ type: 'object', anyOf: [${object}, { required: ['a'], properties: { a: true } }] }`)}`,
+    ].join('\n'),
+  })
+  const { stdout } = await drawbridge(['check', 'tools.mjs', '--json'], { cwd })
+
+  const found = JSON.parse(stdout) as { readonly code: string; readonly at?: string }[]
+  const lines = (code: string) =>
+    found
+      .filter((one) => one.code === code)
+      .map(({ at }) => /tools\.mjs:(\d+):\d+$/.exec(at ?? '')?.[1])
+  expect(lines('name_rewritten')).toEqual(['1'])
+  expect(lines('name_collision')).toEqual(['2', '3'])
+  expect(new Set(lines('schema_lowered'))).toEqual(new Set(['4']))
+})

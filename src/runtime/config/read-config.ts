@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { findNearest } from '../../capability/find-nearest.ts'
 import { SetupError } from '../../capability/setup-error.ts'
+import { fromPointer } from '../../json/from-pointer.ts'
 import { toPointer } from '../../json/to-pointer.ts'
 import { readYaml, type YamlReading } from '../../yaml/read-yaml.ts'
 import { readTextFile } from '../read-text-file.ts'
@@ -69,7 +70,7 @@ export async function readConfig(
     written: toWritten(parsed.data, references),
     secrets: [...variables.values()],
     variables: [...variables.keys()],
-    locate: (pointer) => document.at(toPath(pointer)),
+    locate: (pointer) => document.at(fromPointer(pointer)),
   }
 }
 
@@ -170,14 +171,6 @@ const isContainer = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
 const toKey = (path: Path): string => JSON.stringify(path.map(String))
-
-/** Steps into lists are numbers. */
-const toPath = (pointer: string): Path =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .map((part) => (/^\d+$/.test(part) ? Number(part) : part))
 
 type Path = readonly PropertyKey[]
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -74,7 +75,7 @@ export class ModuleLoader {
     const after = await readModuleGraph([file, ...loadedFiles], this.#options.folder)
     for (const name of after.files.keys()) this.#loaded.add(name)
     const texts = [file, ...after.files.keys()]
-    return { exports, code: remember(before, after), readTexts: () => readTexts(texts) }
+    return { exports, code: remember(before, after), readTexts: createTextReader(texts) }
   }
 
   async #evaluate(file: string) {
@@ -170,14 +171,22 @@ function toExports(module: unknown): LoadedModule['exports'] {
 const maxTextFiles = 100
 const maxTextLength = 1024 * 1024
 
-/** The texts of files that may be too large or gone by now; those are left out. */
-async function readTexts(files: readonly string[]): Promise<readonly ModuleText[]> {
-  const texts: ModuleText[] = []
-  for (const file of [...new Set(files)].slice(0, maxTextFiles)) {
-    const text = await readFile(file, 'utf8').catch(() => '')
-    if (text !== '' && text.length <= maxTextLength) texts.push({ file, text })
+/** Reads the files when something is to be reported about them; those that are too large or gone by now are left out. */
+function createTextReader(files: readonly string[]): () => readonly ModuleText[] {
+  let texts: readonly ModuleText[] | undefined
+  return () => {
+    texts ??= [...new Set(files)].slice(0, maxTextFiles).flatMap(readText)
+    return texts
   }
-  return texts
+}
+
+function readText(file: string): ModuleText[] {
+  try {
+    const text = readFileSync(file, 'utf8')
+    return text.length <= maxTextLength ? [{ file, text }] : []
+  } catch {
+    return []
+  }
 }
 
 const isUserFile = (file: string): boolean => !isPackageFile(file)

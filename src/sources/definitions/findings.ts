@@ -2,13 +2,17 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toPointer } from '../../json/to-pointer.ts'
-import type { LoadedModule, ModuleText } from '../loaded-module.ts'
+import type { LoadedModule } from '../loaded-module.ts'
 import { findPosition, type Target } from './positions/find-position.ts'
 
 /** Where a finding is: in a module, and in a definition of it. */
 export interface Place extends Omit<Target, 'field'> {
   readonly module: LoadedModule
 }
+
+/** `file:line:column` of a definition or of one of its fields, when its module is a file. */
+export const toPosition = (place: Place, field: readonly string[] = []): string | undefined =>
+  findPosition(place.module.readTexts?.() ?? [], { ...place, field })
 
 /** The keys of a definition and of the objects in it, such as `function` of OpenAI's. */
 export const keysOf = (definition: object): readonly string[] => [
@@ -43,31 +47,20 @@ export class Findings {
     this.#entries.push(...diagnostics)
   }
 
-  async toDiagnostics(): Promise<readonly Diagnostic[]> {
-    const diagnostics: Diagnostic[] = []
-    const texts = new Map<LoadedModule, readonly ModuleText[]>()
-    for (const entry of this.#entries) {
-      if (!('place' in entry)) {
-        diagnostics.push(entry)
-        continue
-      }
+  toDiagnostics(): readonly Diagnostic[] {
+    return this.#entries.map((entry) => {
+      if (!('place' in entry)) return entry
       const { severity, code, message, place, field = [], alike } = entry
       const { module, path } = place
-      const moduleTexts = texts.get(module) ?? (await module.readTexts?.()) ?? []
-      texts.set(module, moduleTexts)
       const segments = [...(module.file === '' ? [] : [module.file]), ...path, ...field]
-      const at = findPosition(moduleTexts, { ...place, field })
-      const pointer = toPointer(segments)
-      const source = this.#source
-      diagnostics.push({
+      return {
         code,
         severity,
         message,
-        source,
-        pointer,
-        ...dropUndefined({ at, alike }),
-      })
-    }
-    return diagnostics
+        source: this.#source,
+        pointer: toPointer(segments),
+        ...dropUndefined({ at: toPosition(place, field), alike }),
+      }
+    })
   }
 }

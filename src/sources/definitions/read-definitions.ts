@@ -8,7 +8,7 @@ import { checkDependencies } from './check-dependencies.ts'
 import { isText } from './dialects/shape.ts'
 import { digestFunctions } from './digest-functions.ts'
 import { type FoundDefinition, findTools, type ToolsFound } from './find-tools.ts'
-import { Findings, keysOf, type Place } from './findings.ts'
+import { Findings, keysOf, type Place, toPosition } from './findings.ts'
 import { Handlers } from './handlers.ts'
 import { isPrompt, toPromptCapability } from './prompt-definition.ts'
 import { readTool, type ToolScope } from './read-tool.ts'
@@ -20,10 +20,10 @@ export interface ReadOptions {
 }
 
 /** All definitions of the modules as capabilities, and what was not taken with its reason. */
-export async function readDefinitions(
+export function readDefinitions(
   modules: readonly LoadedModule[],
   { source, categories }: ReadOptions,
-): Promise<Reading> {
+): Reading {
   const capabilities: Capability[] = []
   const views: View[] = []
   const prompts: Prompt[] = []
@@ -34,6 +34,8 @@ export async function readDefinitions(
   const seen = new Set<unknown>()
   const dependencies = new Map<string, { place: Place; names: readonly string[] }>()
 
+  const places = new Map<string, Place>()
+
   const read = (module: LoadedModule, definition: FoundDefinition): void => {
     const { shape } = definition
     let place: Place = { module, path: definition.path, keys: [] }
@@ -41,6 +43,7 @@ export async function readDefinitions(
     try {
       // Getters of the definition may throw.
       place = { ...place, name: nameIn(shape), keys: keysOf(shape) }
+      places.set(origin.pointer, place)
       const code = module.code ?? digestFunctions(shape)
       if (isPrompt(shape)) prompts.push(withCode(toPromptCapability(shape, origin), code))
       else if (isView(shape)) views.push(withCode(toViewCapability(shape, origin), code))
@@ -53,7 +56,9 @@ export async function readDefinitions(
         if (!reading) return
         capabilities.push(withCode(reading.capability, reading.code))
         const { name } = reading.capability
-        dependencies.set(name, { place: { ...place, name }, names: reading.dependsOn })
+        place = { ...place, name }
+        places.set(origin.pointer, place)
+        dependencies.set(name, { place, names: reading.dependsOn })
       }
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
@@ -102,7 +107,7 @@ export async function readDefinitions(
       findings.add({
         severity: 'error',
         code: 'module_empty',
-        message: `${module.file === '' ? 'The value' : module.file} exports no definition.${await findServer(module)}`,
+        message: `${module.file === '' ? 'The value' : module.file} exports no definition.${findServer(module)}`,
         place: { module, path: [], keys: [] },
       })
   }
@@ -113,7 +118,7 @@ export async function readDefinitions(
   }
   const names = capabilities.map(({ name }) => name)
   const diagnostics = [
-    ...(await findings.toDiagnostics()),
+    ...findings.toDiagnostics(),
     ...operatorCategories.unused().map((key) => ({
       code: 'category_unmatched',
       severity: 'warning' as const,
@@ -122,12 +127,16 @@ export async function readDefinitions(
       pointer: toPointer(['categories', key]),
     })),
   ]
-  return { capabilities, views, prompts, diagnostics }
+  const positionOf = (pointer: string) => {
+    const place = places.get(pointer)
+    return place && toPosition(place)
+  }
+  return { capabilities, views, prompts, diagnostics, positionOf }
 }
 
 /** A server that is connected in the module, and not exported. */
-async function findServer({ readTexts }: LoadedModule): Promise<string> {
-  const [own] = (await readTexts?.()) ?? []
+function findServer({ readTexts }: LoadedModule): string {
+  const [own] = readTexts?.() ?? []
   const makesServer = /\bnew\s+McpServer\b/.test(own?.text ?? '')
   return makesServer ? ' It makes an McpServer: export it, as export const server = ….' : ''
 }

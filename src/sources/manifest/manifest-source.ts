@@ -3,6 +3,7 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isFault } from '../../capability/fault.ts'
 import type { About, Reading } from '../../capability/source.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import { fromPointer } from '../../json/from-pointer.ts'
 import type { DocumentText } from '../../openapi/read-document.ts'
 import type { GuardedFetch } from '../../upstream/egress/guarded-fetch.ts'
 import type { UpstreamSource } from '../../upstream/egress/upstream-source.ts'
@@ -108,7 +109,7 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
   const reading = readManifest(text, { source, file, extensions, strict })
   const { manifest, positionOf } = reading
   const diagnostics: Diagnostic[] = [...reading.diagnostics]
-  const locate = (pointer: string) => positionOf(pointer.slice(1).split('/').map(toSegment))
+  const locate = (pointer: string) => positionOf(fromPointer(pointer))
   if (!manifest) return { capabilities: [], diagnostics, positionOf: locate }
   const report: ReportFinding = (severity, code, pointer, message) =>
     diagnostics.push({ code, severity, message, source, pointer, at: locate(pointer) })
@@ -177,6 +178,3 @@ const toAbout = (manifest: ValidManifest): About => ({
   extension: toExtension(manifest),
   namedExtensions: toNamedExtensions(manifest),
 })
-
-const toSegment = (segment: string): string | number =>
-  /^\d+$/.test(segment) ? Number(segment) : segment

@@ -4,6 +4,7 @@ import type { Effects } from '../../capability/effects.ts'
 import { isFault } from '../../capability/fault.ts'
 import type { About, Reading } from '../../capability/source.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import { fromPointer } from '../../json/from-pointer.ts'
 import { Api } from '../../openapi/api.ts'
 import { ApiClient } from '../../openapi/api-client.ts'
 import type { OpenApiDocument } from '../../openapi/document.ts'
@@ -99,6 +100,7 @@ function toReading(
     capabilities,
     diagnostics: [...options.diagnostics, ...loader.diagnostics],
     about: toAbout(document),
+    positionOf: (pointer) => document.at(fromPointer(pointer)),
   }
 }
 
