@@ -206,15 +206,48 @@ describe('an approval', () => {
     }
   })
 
-  test.each([{ confirm: false }, { approvalMessage: '' }, { requiresApproval: undefined }])(
-    'is not required by %j',
-    async (approval) => {
-      const { callAs, bridge } = open([
-        { ...names, category: 'read', parameters: schema, handler: execute, ...approval },
-      ])
+  test.each([
+    { confirm: false },
+    { needsApproval: 'never' },
+    { requires_approval: { mode: 'never' } },
+    { metadata: { approval: { required: false } } },
+    { requiresApproval: undefined },
+  ])('is not required by %j', async (approval) => {
+    const { callAs, bridge } = open([
+      { ...names, category: 'read', parameters: schema, handler: execute, ...approval },
+    ])
 
-      expect(await callAs('*')).toContain('ran')
-      expect(bridge.diagnostics).toEqual([])
-    },
-  )
+    expect(await callAs('*')).toContain('ran')
+    expect(bridge.diagnostics).toEqual([])
+  })
+
+  test.each([
+    { approvalMessage: 'Sure?' },
+    { approvedBy: 'ann' },
+    { autoApprove: true },
+    { skipConfirmation: true },
+    { approvers: [] },
+  ])('is not required by %j, which is reported', async (unknown) => {
+    const { callAs, bridge } = open([
+      { ...names, category: 'read', parameters: schema, handler: execute, ...unknown },
+    ])
+
+    expect(await callAs('*')).toContain('ran')
+    expect(bridge.diagnostics).toMatchObject([{ code: 'field_ignored' }])
+  })
+
+  test('that an unknown field seems to ask for is required, and reported', async () => {
+    const { callAs, bridge } = open([
+      {
+        ...names,
+        category: 'read',
+        parameters: schema,
+        handler: execute,
+        human_approval: 'always',
+      },
+    ])
+
+    expect(await callAs('*')).toContain('requires human approval')
+    expect(bridge.diagnostics).toMatchObject([{ code: 'approval_assumed', severity: 'info' }])
+  })
 })

@@ -1,5 +1,5 @@
 import { categories } from '../tool-definition.ts'
-import { findApprovals } from './approval-fields.ts'
+import { findApprovals, isKnownApprovalField } from './approval-fields.ts'
 import { combineAnnotations, toDeclaredEffects } from './declared-effects.ts'
 import type { Dialect, ForeignDefinition, Remark, Shape, Translation } from './dialect.ts'
 import { drawbridge } from './drawbridge.ts'
@@ -27,7 +27,8 @@ export function settleFields(
 
 /** What the function would return for a call is not known before an approval is asked for. */
 function settleApproval(definition: ForeignDefinition, shape: Shape): Settled {
-  if (typeof definition.requiresConfirmation !== 'function') return { definition, remarks: [] }
+  if (typeof definition.requiresConfirmation !== 'function')
+    return { definition, remarks: toAssumedApprovals(definition, shape) }
   const [field] = findApprovals(shape).find(([, value]) => typeof value === 'function') ?? []
   const subject = field ?? 'needsApproval'
   return {
@@ -42,6 +43,26 @@ function settleApproval(definition: ForeignDefinition, shape: Shape): Settled {
       },
     ],
   }
+}
+
+/** The author of an unknown field may have meant something else. */
+function toAssumedApprovals(
+  { requiresConfirmation }: ForeignDefinition,
+  shape: Shape,
+): readonly Remark[] {
+  if (requiresConfirmation !== true) return []
+  const fields = findApprovals(shape).map(([field]) => field)
+  const [field] = fields
+  if (field !== undefined && fields.some(isKnownApprovalField)) return []
+  return [
+    {
+      code: 'approval_assumed',
+      severity: 'info',
+      message: `${field ?? 'its metadata'} is read as requiresConfirmation: true, so every call needs an approval.`,
+      ...(field !== undefined && { field }),
+      alike: `${field ?? 'metadata'} read as requiresConfirmation`,
+    },
+  ]
 }
 
 /** Fields that other libraries use for something else: they must not cost the tool. */

@@ -119,6 +119,7 @@ export const addedKeys: readonly string[] = [
   'scopeChallenge',
   'metadata',
   'annotations',
+  '_meta',
 ]
 
 /** JSON Schema of a tool without arguments. */
