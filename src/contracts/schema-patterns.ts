@@ -1,4 +1,4 @@
-import type { JsonObject } from '../capability/json.ts'
+import type { Json, JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import { mapSchema } from '../json/schema/map-schema.ts'
 import { referencesOf } from '../json/schema/references.ts'
@@ -40,12 +40,18 @@ function translatePatterns(schema: JsonObject): JsonObject {
     ...schema,
     ...(typeof pattern === 'string' && { pattern: toUnicodePattern(pattern) }),
     ...(isPlainObject(patternProperties) && {
-      patternProperties: Object.fromEntries(
-        Object.entries(patternProperties as JsonObject).map(([source, value]) => [
-          toUnicodePattern(source),
-          value,
-        ]),
-      ),
+      patternProperties: translateKeys(patternProperties as JsonObject),
     }),
   }
+}
+
+/** Two patterns can become the same one: then both schemas apply. */
+function translateKeys(schemas: JsonObject): JsonObject {
+  const translated = new Map<string, Json>()
+  for (const [source, schema = true] of Object.entries(schemas)) {
+    const pattern = toUnicodePattern(source)
+    const other = translated.get(pattern)
+    translated.set(pattern, other === undefined ? schema : { allOf: [other, schema] })
+  }
+  return Object.fromEntries(translated)
 }

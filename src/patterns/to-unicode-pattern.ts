@@ -1,15 +1,18 @@
 /**
  * The pattern in the stricter syntax of the `u` flag, which clients compile it with. Without the flag, any
- * punctuation may be escaped, and a brace or a dash that can mean nothing else is itself. Returns the
+ * punctuation may be escaped, and a bracket or a dash that can mean nothing else is itself. Returns the
  * source unchanged if nothing of this makes it valid.
  */
 export function toUnicodePattern(source: string): string {
-  if (isValid(source, 'u') || !isValid(source, '')) return source
+  if (isValid(source, 'u') || !isValid(source, '') || posixClass.test(source)) return source
   const translated = source.replace(part, (text: string, start?: string, body?: string) =>
     body === undefined ? toPart(text) : `${start}${toClassBody(body)}]`,
   )
   return isValid(translated, 'u') ? translated : source
 }
+
+/** `[[:alpha:]]` of other languages, whose last bracket would be a character here. */
+const posixClass = /\[\[?:\w+:\]/
 
 function isValid(source: string, flags: string): boolean {
   try {
@@ -24,9 +27,9 @@ function isValid(source: string, flags: string): boolean {
 const escapeSource = /\\(?:u\{[\da-fA-F]+\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|[pP]\{[^}]*\}|[\s\S])/
   .source
 
-/** An escape, a class, a quantifier (`{,5}` is one in other languages), or a brace that stands for itself. */
+/** An escape, a class, a quantifier (`{,5}` is one in other languages), or a bracket that stands for itself. */
 const part = new RegExp(
-  `${escapeSource}|(\\[\\^?)((?:${escapeSource}|[^\\]\\\\])*)\\]|\\{\\d*,?\\d*\\}|[{}]`,
+  `${escapeSource}|(\\[\\^?)((?:${escapeSource}|[^\\]\\\\])*)\\]|\\{\\d*,?\\d*\\}|[{}\\]]`,
   'gu',
 )
 

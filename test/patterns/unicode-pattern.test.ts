@@ -15,6 +15,7 @@ const withoutUnicode: [string, string, string, string][] = [
   ['^a\\_b\\:\\#$', '^a_b:#$', 'a_b:#', 'a_b'],
   ["^\\'\\ $", "^' $", "' ", "'"],
   ['^{a}$', '^\\{a\\}$', '{a}', 'a'],
+  ['^\\[.*]$', '^\\[.*\\]$', '[a]', '[a'],
 ]
 
 describe('a pattern that is only valid without the u flag', () => {
@@ -46,7 +47,25 @@ describe('a pattern that is only valid without the u flag', () => {
     expect(await contract.parse({ 'x-a': 'text' })).toMatchObject({ ok: false })
   })
 
+  test('applies together with another key that becomes the same', async () => {
+    const contract = aContract({
+      type: 'object',
+      patternProperties: { '^x\\-': { type: 'string' }, '^x-': { minLength: 3 } },
+    })
+
+    for (const [value, ok] of [
+      ['text', true],
+      ['a', false],
+      [5, false],
+    ])
+      expect(await contract.parse({ 'x-a': value })).toMatchObject({ ok })
+  })
+
   test.each([
+    [
+      '^[[:alpha:]]+$',
+      'is not valid in Unicode mode, in which JSON Schema reads it: Lone quantifier brackets',
+    ],
     ['^abc\\Z$', 'is not valid in Unicode mode, in which JSON Schema reads it: Invalid escape'],
     ['a{,3}', 'is not valid in Unicode mode, in which JSON Schema reads it: Incomplete quantifier'],
     ['^(a', 'is not a valid regular expression: Unterminated group'],
