@@ -28,6 +28,7 @@ async function resultsOf(block: object) {
 
 const image = { type: 'image', mimeType: 'image/png' }
 const text = { type: 'text', text: 'a' }
+const link = { type: 'resource_link', uri: 'x:y', name: 'a' }
 const resource = { type: 'resource', resource: { uri: 'file:///a' } }
 
 test.each<[string, object, RegExp]>([
@@ -45,6 +46,8 @@ test.each<[string, object, RegExp]>([
     { ...resource, resource: { uri: 'x:y', blob: '?' } },
     /must be base64/,
   ],
+  ['a link whose description is null', { ...link, description: null }, /description/],
+  ['a link whose size is a text', { ...link, size: '5' }, /size/],
   ['an unknown audience', { ...text, annotations: { audience: ['nobody'] } }, /audience/],
   ['a priority above 1', { ...text, annotations: { priority: 7 } }, /priority/],
   ['a time that is none', { ...text, annotations: { lastModified: 'today' } }, /lastModified/],

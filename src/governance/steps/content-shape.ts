@@ -20,6 +20,13 @@ const toMedia = <Type extends 'image' | 'audio'>(type: Type) =>
 
 const document = { uri: z.string(), mimeType: z.string().optional(), _meta: shared._meta }
 
+const icon = z.looseObject({
+  src: z.string(),
+  mimeType: z.string().optional(),
+  sizes: z.array(z.string()).optional(),
+  theme: z.enum(['light', 'dark']).optional(),
+})
+
 /** A content block as official clients accept it: they refuse the whole result because of one that is invalid. */
 export const contentShape = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('text'), text: z.string(), ...shared }),
@@ -33,7 +40,17 @@ export const contentShape = z.discriminatedUnion('type', [
     ]),
     ...shared,
   }),
-  z.looseObject({ type: z.literal('resource_link'), uri: z.string(), name: z.string(), ...shared }),
+  z.looseObject({
+    type: z.literal('resource_link'),
+    uri: z.string(),
+    name: z.string(),
+    title: z.string().optional(),
+    description: z.string().optional(),
+    mimeType: z.string().optional(),
+    size: z.number().optional(),
+    icons: z.array(icon).optional(),
+    ...shared,
+  }),
 ])
 
 /** As `atob()` reads it, which official clients call; without a group that repeats, because V8 would run out of stack. */
