@@ -143,7 +143,8 @@ class Search {
     // With tools in it, it is something else: an agent, for example.
     const missing = isPlainObject(value) ? findMissing(value) : undefined
     if (missing !== undefined && this.definitions.size === known)
-      this.#leaveOut(value, path, 'tool_left_out', missing)
+      // Only a note: plugins and commands have these parts, too.
+      this.#leaveOut(value, path, 'tool_left_out', missing, { severity: 'info' })
   }
 
   /** An instance or class with `tools`, as a toolkit of LangChain. Its `getTools` is not called. */

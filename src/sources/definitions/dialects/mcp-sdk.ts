@@ -50,7 +50,8 @@ export const mcpSdk: Dialect = {
         code: 'tool_left_out',
         severity: 'warning',
       }
-    if (!own && !exported) return noFunction(name)
+    // Without a description it can be something else that has a schema.
+    if (!own && !exported) return noFunction(name, isText(config.description) ? 'error' : 'warning')
     const path = (field: string) => (config === value ? [field] : ['config', field])
     return {
       definition: {

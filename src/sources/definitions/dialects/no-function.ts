@@ -2,10 +2,10 @@ import type { LeftOut } from './dialect.ts'
 import { isText } from './shape.ts'
 
 /** A definition for which no function is exported. */
-export const noFunction = (name: unknown): LeftOut => ({
+export const noFunction = (name: unknown, severity: LeftOut['severity'] = 'error'): LeftOut => ({
   leftOut: `it has no function. ${isText(name) ? toAdvice(name) : 'Add execute, and a name'}`,
   code: 'function_missing',
-  severity: 'error',
+  severity,
 })
 
 function toAdvice(name: string): string {
