@@ -109,7 +109,7 @@ export class Surface {
         idempotencyKey:
           outerCall.idempotencyKey === undefined
             ? undefined
-            : toAcceptedKey(capability, toStepKey(outerCall.idempotencyKey, step)),
+            : toInnerKey({ capability, input }, outerCall.idempotencyKey, step),
         listing: outerCall.listing,
         listener: outerCall.listener,
         traceparent: outerCall.traceparent,
@@ -159,9 +159,14 @@ export const toCallAddress = (mount: string, { name }: Capability): string =>
 const maxKeyLength = 255
 
 /** The idempotency key of a step: derived from the call's key, so that a retry replays the step. */
-function toStepKey(key: string, step: string): string {
+function toInnerKey(
+  call: { readonly capability: Capability; readonly input: unknown },
+  key: string,
+  step: string,
+): string {
   const stepKey = `${key}/${step}`
-  return stepKey.length <= maxKeyLength ? stepKey : hash('sha256', stepKey, 'base64url')
+  const shortKey = stepKey.length <= maxKeyLength ? stepKey : hash('sha256', stepKey, 'base64url')
+  return toAcceptedKey(call, shortKey) ?? shortKey
 }
 
 /** Always all capabilities, even without any prompts: a source can add some at any time. */

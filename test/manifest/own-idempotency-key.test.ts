@@ -209,6 +209,24 @@ test('an identical call under another own key is a possible duplicate', async ()
 const uuids = ['0e1f3c58-66b4-4e2c-9d1f-7d3f3c1c2b10', '1e1f3c58-66b4-4e2c-9d1f-7d3f3c1c2b10']
 describe.each<[string, Fields, readonly unknown[]]>([
   ['a UUID', { type: 'string', pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }, uuids],
+  [
+    '32 hexadecimal digits',
+    { type: 'string', pattern: '^[0-9a-f]{32}$' },
+    ['a', 'b'].map((c) => c.repeat(32)),
+  ],
+  [
+    'letters and digits',
+    { type: 'string', pattern: '^[A-Za-z0-9]{16,20}$' },
+    ['a', 'b'].map((c) => c.repeat(16)),
+  ],
+  [
+    'a UUID or null',
+    { anyOf: [{ type: 'string', pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-4' }, { type: 'null' }] },
+    uuids,
+  ],
+  ['a number of 32 bits', { type: 'integer', maximum: 2147483647 }, [1, 2]],
+  ['a number or null', { type: ['integer', 'null'] }, [1, 2]],
+  ['a long text', { type: 'string', minLength: 60 }, ['a', 'b'].map((c) => c.repeat(60))],
   ['a short text', { type: 'string', maxLength: 12 }, ['a', 'b']],
   ['a number', { type: 'integer' }, [1, 2]],
 ])('a key that must be %s', (_, idempotency_key, [first, second]) => {
@@ -223,7 +241,7 @@ describe.each<[string, Fields, readonly unknown[]]>([
 
     const duplicate = await charge(second)
     const [, key = ''] = /with idempotency_key (\S+)\./.exec(JSON.stringify(duplicate)) ?? []
-    const confirmed = await charge(idempotency_key.type === 'integer' ? Number(key) : key)
+    const confirmed = await charge(typeof first === 'number' ? Number(key) : key)
 
     expect(duplicate.isError).toBe(true)
     expect(confirmed.isError).not.toBe(true)
@@ -255,6 +273,21 @@ describe.each<[string, Fields, readonly unknown[]]>([
     expect(result.isError).not.toBe(true)
     expect(new Set(keysOfSteps).size).toBe(2)
   })
+})
+
+test('a key of a form that cannot be derived is not asked for', async () => {
+  const properties = { ...ownKey.properties, idempotency_key: { type: 'string', pattern: '^key_' } }
+  const manifest = aManifest({
+    capabilities: [aCharge({ input_schema: { ...ownKey, properties } })],
+  })
+  const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+  const charge = (idempotency_key: string) => bridge.call('charge', { order: 'a', idempotency_key })
+
+  await charge('key_1')
+  const duplicate = JSON.stringify(await charge('key_2'))
+
+  expect(duplicate).toContain('No key that idempotency_key accepts can confirm a deliberate repeat')
+  expect(duplicate).not.toContain('again-')
 })
 
 test('a key in metadata reaches an argument that is a number', async () => {

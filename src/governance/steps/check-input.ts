@@ -41,7 +41,10 @@ function extractKey(call: Call): Call | Failed {
   if (owner === 'added') return { ...keyedCall, input: rest }
   const isFilled = owner === 'own' && argument === undefined && key !== undefined
   return isFilled
-    ? { ...keyedCall, input: { ...rest, [keyArgument]: toKeyValue(capability, key) } }
+    ? {
+        ...keyedCall,
+        input: { ...rest, [keyArgument]: toKeyValue({ capability, input: rest }, key) },
+      }
     : keyedCall
 }
 

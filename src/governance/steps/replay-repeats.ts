@@ -1,6 +1,6 @@
 import type { Call } from '../../capability/call.ts'
-import type { Capability } from '../../capability/capability.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { digestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
 import { toKeyArgument } from '../key-argument.ts'
@@ -104,7 +104,7 @@ export function findRepeat(
     return toRepeat(keyedRun, call, digest, clock)
   if (mayRepeat) return undefined
   const duplicate = reader.runByDigest(caller.subject, address, digest)
-  if (!duplicate || idempotencyKey === toOverrideKey(duplicate, capability)) return undefined
+  if (!duplicate || isOverride(call, duplicate)) return undefined
   const isRecent =
     duplicate.finished !== undefined && now - duplicate.finished < windows.duplicateMs
   return duplicate.state !== 'done' || isRecent
@@ -163,11 +163,14 @@ function replay(run: Run, call: Call, { toCalendar }: Clock): Outcome {
 }
 
 /** The key that confirms a deliberate duplicate of an earlier run. */
-const toOverrideKey = ({ id }: Run, capability: Capability): string =>
-  toAcceptedKey(capability, `again-${id}`)
+const toOverrideKey = ({ id }: Run, call: Call): string | undefined =>
+  toAcceptedKey({ capability: call.capability, input: call.rawInput }, `again-${id}`)
+
+const isOverride = (call: Call, duplicate: Run): boolean =>
+  call.idempotencyKey !== undefined && call.idempotencyKey === toOverrideKey(duplicate, call)
 
 function possibleDuplicate(
-  { capability }: Call,
+  call: Call,
   duplicate: Run,
   { duplicateMs }: RepeatWindows,
   now: number,
@@ -187,17 +190,19 @@ function possibleDuplicate(
     duplicate.state === 'unknown'
       ? `First find out if it took effect, and have the operator settle it: drawbridge runs settle ${duplicate.id}.`
       : 'If you wanted it to run once, there is nothing to do.'
-  const key = toOverrideKey(duplicate, capability)
+  const key = toOverrideKey(duplicate, call)
   // A model can send a key only as an argument of the schema.
   const override =
-    toKeyArgument(capability) !== 'none'
-      ? `To run it a second time on purpose, call again with idempotency_key ${key}.`
-      : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${key}. A call with other arguments runs.`
+    key === undefined
+      ? 'No key that idempotency_key accepts can confirm a deliberate repeat. A call with other arguments runs.'
+      : toKeyArgument(call.capability) !== 'none'
+        ? `To run it a second time on purpose, call again with idempotency_key ${key}.`
+        : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${key}. A call with other arguments runs.`
   const message = `An identical call ${states[duplicate.state]}: ${duplicate.id}. ${advice} ${override}${expiry}`
   const details = {
     call: duplicate.id,
     state: duplicate.state,
-    insist_with: key,
+    ...dropUndefined({ insist_with: key }),
   }
   return refused('possible_duplicate', message, { details })
 }
