@@ -26,7 +26,7 @@ export class Api {
   constructor(document: OpenApiDocument, options: ApiOptions) {
     this.document = document
     this.#options = options
-    this.#translator = new SchemaTranslator(document, 'input')
+    this.#translator = new SchemaTranslator(document, 'input', { takesDigits: true })
     this.operations = listOperations(document, this.findings)
   }
 

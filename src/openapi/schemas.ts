@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Json, JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import { findPatternFault } from '../patterns/linear-pattern.ts'
+import { isLargeFormat, withDigits } from './digit-texts.ts'
 import {
   type DocumentPath,
   type Fields,
@@ -76,6 +77,8 @@ interface LocatedMember extends LocatedSchema {
  * shared by all operations, each of which lists under `$defs` only what it refers to.
  */
 export class SchemaTranslator {
+  /** Integers can also be texts of their digits. */
+  readonly takesDigits: boolean
   readonly #document: OpenApiDocument
   readonly #direction: SchemaDirection
   readonly #names = new Map<string, string>()
@@ -85,7 +88,12 @@ export class SchemaTranslator {
   /** Definitions that are referred to, but not yet converted: a chain of references must not overflow the stack. */
   readonly #pending: (() => void)[] = []
 
-  constructor(document: OpenApiDocument, direction: SchemaDirection) {
+  constructor(
+    document: OpenApiDocument,
+    direction: SchemaDirection,
+    { takesDigits = false }: { readonly takesDigits?: boolean } = {},
+  ) {
+    this.takesDigits = takesDigits
     this.#document = document
     this.#direction = direction
   }
@@ -191,7 +199,8 @@ export class SchemaTranslator {
     this.#filterRequired(schema, result, path, use, group)
     removeInvalid(result, path, use)
     fromBooleanLimits(result)
-    return this.#document.isVersion30 ? fromVersion30(result, schema) : result
+    const shown = this.#document.isVersion30 ? fromVersion30(result, schema) : result
+    return this.takesDigits && isLargeFormat(schema.format) ? withDigits(shown) : shown
   }
 
   #namedSchemas(

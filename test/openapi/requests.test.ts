@@ -514,3 +514,100 @@ test('an idempotency key that a read requires is sent', async () => {
 
   expect(api.received[0]?.headers['idempotency-key']).toMatch(/./)
 })
+
+describe('an integer beyond 2^53', () => {
+  const id = '12345678901234567890'
+  const int64 = { type: 'integer', format: 'int64' }
+  const serveItems = async () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        id: int64,
+        parent: ref('Id'),
+        name: { type: 'string' },
+        either: { anyOf: [{ type: 'string' }, int64] },
+        list: { type: 'array', items: { type: ['integer', 'null'], format: 'uint64' } },
+        more: { additionalProperties: int64 },
+      },
+    }
+    const parameters = [
+      { name: 'id', in: 'path', required: true, schema: { type: 'integer' } },
+      { name: 'since', in: 'query', schema: ref('Id') },
+      { name: 'ids', in: 'query', schema: { type: 'array', items: int64 } },
+      { name: 'limit', in: 'query', schema: { type: 'integer', format: 'int64', maximum: 100 } },
+      { name: 'factor', in: 'query', schema: { type: 'number' } },
+      { name: 'X-Short', in: 'header', schema: { type: 'integer', format: 'int32' } },
+    ]
+    const requestBody = json(schema)
+    return serveApi(
+      await aDocument(
+        { '/items/{id}': { post: anOperation('save', { parameters, requestBody }) } },
+        { components: { schemas: { Id: int64 } } },
+      ),
+    )
+  }
+
+  test('is a text of digits, as in answers, and sent as the number', async () => {
+    const { bridge, api } = await serveItems()
+    const body = {
+      id,
+      parent: `-${id}`,
+      name: id,
+      either: id,
+      list: [id, null, 1],
+      more: { '9007199254740993': '9007199254740993' },
+    }
+
+    const result = await bridge.call('save', { id, since: id, ids: [1, id], factor: 1e20, body })
+
+    expect(result).not.toHaveProperty('isError')
+    expect(api.received[0]?.target).toBe(
+      `/items/${id}?since=${id}&ids=1&ids=${id}&factor=100000000000000000000`,
+    )
+    expect(api.received[0]?.bytes.toString()).toBe(
+      `{"id":${id},"parent":-${id},"name":"${id}","either":"${id}","list":[${id},null,1],"more":{"9007199254740993":9007199254740993}}`,
+    )
+  })
+
+  test.each<[string, object]>([
+    ['id', { id: 2 ** 53 }],
+    ['since', { id: 1, since: -(2 ** 53) }],
+    ['ids', { id: 1, ids: [1, 2 ** 60] }],
+    ['body', { id: 1, body: { parent: 2 ** 53 } }],
+    ['body', { id: 1, body: { list: [2 ** 53] } }],
+  ])('is refused in %s as a number, which may have been rounded: %j', async (name, input) => {
+    const { bridge, api } = await serveItems()
+
+    const result = await bridge.call('save', input)
+
+    expect(result).toMatchObject({
+      isError: true,
+      content: [
+        { text: expect.stringMatching(new RegExp(`"${name}" .*send its digits as a text`)) },
+      ],
+    })
+    expect(api.received).toEqual([])
+  })
+
+  test.each(['12', '01234567890123456', '1e20', `${id}.5`])(
+    'is no other text: %s',
+    async (text) => {
+      const { bridge, api } = await serveItems()
+
+      expect(await bridge.call('save', { id: text })).toHaveProperty('isError')
+      expect(await bridge.call('save', { id: 1, limit: text })).toHaveProperty('isError')
+      expect(await bridge.call('save', { id: 1, body: { id: text } })).toHaveProperty('isError')
+      expect(api.received).toEqual([])
+    },
+  )
+
+  test('is no text where the document has a smaller maximum or format', async () => {
+    const { bridge } = await serveItems()
+
+    expect((await bridge.list()).tools[0]?.inputSchema.properties).toMatchObject({
+      limit: { type: 'integer' },
+      'X-Short': { type: 'integer' },
+    })
+    expect(await bridge.call('save', { id: 1, 'X-Short': 2 ** 53 })).toHaveProperty('isError')
+  })
+})

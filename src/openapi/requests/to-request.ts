@@ -4,6 +4,7 @@ import type { ApiTarget } from '../api-client.ts'
 import type { Operation } from '../compile-operation.ts'
 import type { RequestCredential } from '../security/credentials.ts'
 import { findAmbiguity } from './find-ambiguity.ts'
+import { findRounded } from './large-integers.ts'
 import type { Parameter } from './parameters.ts'
 import {
   encodeCookie,
@@ -28,7 +29,7 @@ export interface PlainRequest {
 /** Builds the request of a call from valid arguments. A fault is a message for the model. */
 export function toRequest(operation: Operation, server: URL, input: unknown): PlainRequest | Fault {
   const values = isPlainObject(input) ? input : {}
-  const ambiguity = findAmbiguity(operation.parameters, values)
+  const ambiguity = findAmbiguity(operation.parameters, values) ?? findRounded(operation, values)
   if (ambiguity) return ambiguity
   const path = toPath(operation, values)
   if (isFault(path)) return path
@@ -38,7 +39,7 @@ export function toRequest(operation: Operation, server: URL, input: unknown): Pl
   if (isFault(headers)) return headers
   const { body } = operation
   const value = body && values[body.argument]
-  const written = body && value !== undefined ? writeBody(body, value) : undefined
+  const written = body && value !== undefined ? writeBody(body, value, operation.input) : undefined
   if (written && isFault(written)) return written
   const content = written && toBytes(written.content)
   if (written && content) {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Fault } from '../../capability/fault.ts'
+import type { JsonObject } from '../../capability/json.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { isFieldValue } from '../../upstream/http/field-value.ts'
 import { toFileContent } from './files.ts'
+import { writeJson } from './large-integers.ts'
 import { toMediaType } from './media-types.ts'
 import type { Style } from './parameters.ts'
 import type { Body, FieldEncoding } from './read-body.ts'
@@ -13,11 +15,14 @@ export interface WrittenBody {
   readonly content: string | Uint8Array
 }
 
-/** Writes a body in its media type. A fault is a message for the model. */
-export function writeBody(body: Body, value: unknown): WrittenBody | Fault {
+/** Writes a body in its media type; `input` is the schema of all arguments. A fault is a message for the model. */
+export function writeBody(body: Body, value: unknown, input: JsonObject): WrittenBody | Fault {
   switch (body.kind) {
     case 'json':
-      return { contentType: toJsonType(body.mediaType), content: JSON.stringify(value) }
+      return {
+        contentType: toJsonType(body.mediaType),
+        content: writeJson(value, body.schema, input),
+      }
     case 'text':
       return { contentType: body.mediaType, content: toScalar(value) }
     case 'form':
