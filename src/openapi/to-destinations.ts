@@ -7,7 +7,7 @@ import { findTokenEndpoint, hasValue } from './security/secrets.ts'
 /** The servers of an operation and of its access tokens: one entry for each secret, because an operation can need several. */
 export function toDestinations({ server, security }: ApiTarget): readonly Destination[] {
   if (isFault(server)) return []
-  const url = server.href
+  const url = toShown(server)
   if (isFault(security)) return [{ url, secret: { name: '', header: '', fault: security.fault } }]
   if (security.length === 0) return [{ url }]
   return security.flatMap((bound): Destination[] => {
@@ -15,9 +15,12 @@ export function toDestinations({ server, security }: ApiTarget): readonly Destin
     const isUnset = !hasValue(bound.secret)
     const toUse = (header: string): SecretUse => ({ name, header, isUnset })
     const destination = { url, via: `security scheme ${name}`, secret: toUse(toPlaceText(bound)) }
-    const tokenUrl = findTokenEndpoint(bound)?.href
-    if (tokenUrl === undefined) return [destination]
+    const endpoint = findTokenEndpoint(bound)
+    if (!endpoint) return [destination]
     const via = `token endpoint of ${name}`
-    return [{ url: tokenUrl, via, secret: toUse('client secret') }, destination]
+    return [{ url: toShown(endpoint), via, secret: toUse('client secret') }, destination]
   })
 }
+
+/** Without user, password and query, which can be secrets. */
+const toShown = ({ origin, pathname }: URL): string => `${origin}${pathname}`

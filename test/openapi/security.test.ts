@@ -544,6 +544,29 @@ test('the token endpoint of a client is shown by explain, and egress that refuse
   expect(steps?.map(({ why }) => why)).toContain('client as client secret to auth.acme.example')
 })
 
+test('the query of a server or token URL, and its user and password, are not shown by explain', async () => {
+  const tokenUrl = 'https://user:hidden@auth.acme.example/token?key=hidden'
+  const client = { type: 'oauth2', flows: { clientCredentials: { tokenUrl, scopes: {} } } }
+  const file = await aDocument(
+    { '/things': { get: anOperation('read', { security: [{ client: [] }] }) } },
+    { components: { securitySchemes: { client } } },
+  )
+  const host = 'api.acme.example'
+  const secret = { host, clientId: 'id', clientSecret: 'secret', tokenHost: 'auth.acme.example' }
+  const server = `https://${host}/v1?key=hidden`
+  const { bridge } = await serveHere({
+    sources: [openApiSource(file, { server, secrets: { client: secret } })],
+  })
+
+  await bridge.list()
+  const steps = JSON.stringify(await bridge.explain('read', {}))
+
+  expect(steps).toContain('https://auth.acme.example/token')
+  expect(steps).toContain('https://api.acme.example/v1')
+  expect(steps).not.toContain('hidden')
+  expect(JSON.stringify(bridge.diagnostics)).not.toContain('hidden')
+})
+
 describe('without TLS', () => {
   const key = { type: 'apiKey', in: 'header', name: 'X-Key' }
 
