@@ -35,6 +35,8 @@ export interface ApiCall {
   readonly cancellation: Cancellation
   /** Default: what its method says. */
   readonly writes?: boolean | undefined
+  /** Whether the tool takes these arguments. Default: `true`. */
+  readonly accepts?: (input: unknown) => boolean
   /** Its result is checked against a schema. Default: `false`. */
   readonly hasOutputSchema?: boolean
   readonly idempotencyKey?: string | undefined
@@ -128,7 +130,7 @@ export class ApiClient {
     request: PlainRequest,
     { operation }: ApiTarget,
     security: readonly BoundScheme[],
-    { input, cancellation, writes, hasOutputSchema = false }: ApiCall,
+    { input, accepts, cancellation, writes, hasOutputSchema = false }: ApiCall,
   ): Promise<Attempt> {
     let result: SendResult
     let tokens: readonly UsedToken[]
@@ -151,7 +153,7 @@ export class ApiClient {
     const answer = toAnswer(result, {
       operation,
       url: request.url,
-      input,
+      accepts: (found) => accepts?.({ ...(input as object), ...found }) ?? true,
       writes: writes ?? methodEffects[operation.method].writes,
       hasOutputSchema,
       maxBytes: maxAnswerBytes,

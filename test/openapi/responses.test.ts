@@ -404,17 +404,49 @@ describe('the next page', () => {
     expect(result.content[0]).toEqual({ type: 'text', text: String(reply.body) })
   })
 
+  const page = (schema: object, name = 'page') => ({ name, in: 'query', schema })
+  const optional = { anyOf: [{ type: 'integer' }, { type: 'null' }] }
+  test.each<[string, Fields[], string, Fields]>([
+    ['an integer or null', [page(optional)], 'page=2', { page: 2 }],
+    ['a combination', [page({ allOf: [optional], minimum: 1 })], 'page=2', { page: 2 }],
+    ['one of two types', [page({ oneOf: [{ type: 'string' }, optional] })], 'page=2', { page: 2 }],
+    ['a text of digits', [page({ type: 'string', pattern: '^\\d+$' })], 'page=2', { page: '2' }],
+    [
+      'a large integer',
+      [page({ type: 'integer', format: 'int64' })],
+      'page=12345678901234567890',
+      { page: '12345678901234567890' },
+    ],
+    [
+      'one beside a value that is refused',
+      [page(optional), page({ type: 'integer', maximum: 100 }, 'limit')],
+      'page=2&limit=500',
+      { page: 2 },
+    ],
+  ])('is told as the tool takes it: %s', async (_, parameters, search, expected) => {
+    const { bridge, api } = await answering(json({ next: `/thing?${search}` }), { parameters })
+
+    const result = await bridge.call('read', {})
+
+    expect(Object.values(result._meta ?? {})).toContainEqual({ arguments: expected })
+    expect(await bridge.call('read', expected)).not.toHaveProperty('isError')
+    expect(api.received[1]?.target).toContain(search.split('&')[0])
+  })
+
   test.each<[string, MockReply]>([
     ['no more', json({ has_more: false, data: [{ id: 'a' }] })],
     ['an empty cursor', json({ response_metadata: { next_cursor: '' } })],
     ['a URL that changes nothing', json({ next: '/thing?other=1' })],
     ['a link that is not a URL', json([], 200, { link: '<http://[>; rel=next' })],
     ['a value that the parameter cannot have', json({ next: '/thing?page=x2&kind=c&tags=a' })],
+    ['a value beyond a limit', json({ next: '/thing?size=500&day=tomorrow' })],
   ])('is not told for %s', async (_, reply) => {
     const parameters = [
       ...query('cursor', 'starting_after', 'page'),
       { name: 'kind', in: 'query', schema: { enum: ['a', 'b'] } },
       { name: 'tags', in: 'query', schema: { type: 'array', items: { type: 'string' } } },
+      { name: 'size', in: 'query', schema: { type: 'integer', maximum: 100 } },
+      { name: 'day', in: 'query', schema: { type: 'string', pattern: '^[0-9-]+$' } },
     ]
     const { bridge } = await answering(reply, { parameters })
 

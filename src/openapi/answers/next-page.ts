@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Json, JsonObject } from '../../capability/json.ts'
+import type { Json } from '../../capability/json.ts'
 import type { Notice } from '../../capability/outcome.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
+import { toApplied, typesOf } from '../applied-schemas.ts'
 import type { Operation } from '../compile-operation.ts'
 import type { Parameter } from '../requests/parameters.ts'
 
@@ -10,14 +11,15 @@ export interface Page {
   readonly data: unknown
   /** The URL of the request, without credentials. */
   readonly url: URL
-  readonly input: unknown
+  /** Whether the tool takes these arguments beside those of the call. */
+  readonly accepts: (found: Arguments) => boolean
 }
 
 /** Tells which arguments fetch the next page, where the response says that there is one. */
 export function toNextPage(operation: Operation, page: Page): Notice | undefined {
   const query = operation.parameters.filter(({ place }) => place === 'query')
   if (query.length === 0) return undefined
-  const toTyped = createToTyped(operation)
+  const toTyped = createToTyped(operation, page)
   const found =
     fromUrl(query, page, toTyped) ??
     fromToken(query, page.data, toTyped) ??
@@ -161,21 +163,21 @@ type ToTyped = (text: string, parameter: Parameter) => Json | undefined
 
 /** Only a value that the tool accepts is a hint. Lists and objects have many forms in a URL, and are left out. */
 const createToTyped =
-  ({ input }: Operation): ToTyped =>
-  (text, { schema }) => {
-    const { type, enum: allowed } = toFields(schema, input)
-    const types = [type].flat().filter((one) => one !== undefined && one !== 'null')
-    const value = types.map((one) => toType(text, one)).find((one) => one !== undefined)
-    const typed = types.length === 0 ? text : value
-    return Array.isArray(allowed) && !allowed.includes(typed) ? undefined : typed
+  ({ input }: Operation, { accepts }: Page): ToTyped =>
+  (text, { schema, argument }) => {
+    const applied = toApplied([schema], input)
+    const types = applied.flatMap(typesOf).filter((one) => one !== 'null')
+    // Every value is a text, too.
+    const ordered = [...types.filter((one) => one !== 'string'), ...types]
+    const values = types.length === 0 ? [text] : ordered.map((one) => toType(text, one))
+    const enums = applied.flatMap(({ enum: allowed }) => (Array.isArray(allowed) ? [allowed] : []))
+    return values.find(
+      (one) =>
+        one !== undefined &&
+        (enums.length === 0 || enums.some((allowed) => allowed.includes(one))) &&
+        accepts({ [argument]: one }),
+    )
   }
-
-function toFields(schema: Json, { $defs }: JsonObject): Readonly<Record<string, unknown>> {
-  if (!isPlainObject(schema)) return {}
-  const name = String(schema.$ref ?? '').replace('#/$defs/', '')
-  const target = isPlainObject($defs) && Object.hasOwn($defs, name) ? $defs[name] : undefined
-  return isPlainObject(target) ? target : schema
-}
 
 function toType(text: string, type: unknown): Json | undefined {
   switch (type) {

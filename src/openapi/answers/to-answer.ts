@@ -33,7 +33,8 @@ export interface AnswerContext {
   readonly operation: Operation
   /** Without credentials. */
   readonly url: URL
-  readonly input: unknown
+  /** Whether the tool takes these arguments beside those of the call. */
+  readonly accepts: (found: object) => boolean
   /** Is never proposed to be called again. */
   readonly writes: boolean
   /** An output schema is enforced: the types of values must stay as they are. */
@@ -180,11 +181,11 @@ function withAdditions(
   outcome: Done,
   line: string,
   reply: HttpReply,
-  { operation, url, input, writes }: AnswerContext,
+  { operation, url, accepts, writes }: AnswerContext,
 ): Done {
   const page = writes
     ? undefined
-    : toNextPage(operation, { headers: reply.headers, data: outcome.data, url, input })
+    : toNextPage(operation, { headers: reply.headers, data: outcome.data, url, accepts })
   const notices = page ? { notices: [page] } : {}
   if (line === '') return { ...outcome, ...notices }
   const content = outcome.content ?? [text(JSON.stringify(outcome.data))]

@@ -53,6 +53,7 @@ export function toCapability({
       toOutcome(
         await client.call(target, {
           input: call.input,
+          accepts: (value) => isAccepted(input, value),
           cancellation: call.cancellation,
           writes: effects.writes,
           hasOutputSchema: output !== undefined,
@@ -63,6 +64,12 @@ export function toCapability({
         effects,
       ),
   })
+}
+
+/** A large value is checked in steps, which is not worth it. */
+function isAccepted(input: Contract, value: unknown): boolean {
+  const parsed = input.parse(value)
+  return !(parsed instanceof Promise) && parsed.ok
 }
 
 /** MCP allows `A-Z a-z 0-9 _ - .` in a name; many clients allow no dots, and 64 characters. */
