@@ -243,6 +243,30 @@ describe('what is sent', () => {
     })
   })
 
+  test.each<[string, object, boolean]>([
+    ['null', { anyOf: [binary, { type: 'null' }] }, true],
+    ['a null type', { type: ['string', 'null'], format: 'binary' }, true],
+    ['null in a reference', ref('Optional'), true],
+    ['a list or null', optional({ type: 'array', items: binary }), true],
+    ['no null', binary, false],
+    ['a list of nulls', { type: 'array', items: optional(binary) }, false],
+  ])('has no part for a file that is null, if its schema has %s', async (_, schema, isTaken) => {
+    const properties = { file: schema, note: { type: 'string' } }
+    const content = { 'multipart/form-data': { schema: { properties } } }
+    const file = await aDocument(
+      { '/files': { post: anOperation('send', { requestBody: { content } }) } },
+      { components: { schemas: { Optional: optional(binary) } } },
+    )
+    const { bridge, api } = await serveApi(file)
+
+    const result = await bridge.call('send', { body: { file: null, note: 'x' } })
+
+    expect(result.isError).toBe(isTaken ? undefined : true)
+    expect(api.received.map(({ body }) => body)).toMatchObject(
+      isTaken ? [{ parts: [{ name: 'note' }] }] : [],
+    )
+  })
+
   test('names arguments uniquely, and as clients allow', async () => {
     const parameters = [
       { name: 'id', in: 'path', required: true, schema: { type: 'string' } },

@@ -24,7 +24,12 @@ export interface Body {
 }
 
 /** Fields of a form that are files, or lists of files. */
-export type FileFields = ReadonlyMap<string, 'file' | 'list'>
+export type FileFields = ReadonlyMap<string, FileField>
+
+interface FileField {
+  readonly isList: boolean
+  readonly isNullable: boolean
+}
 
 export const bodyKinds = ['json', 'form', 'multipart', 'text', 'file'] as const
 export type BodyKind = (typeof bodyKinds)[number]
@@ -135,19 +140,19 @@ function findFiles(
   const fields = resolveSchema(document, schema)
   if (!fields || seen.has(fields)) return noFiles
   seen.add(fields)
-  const files = new Map<string, 'file' | 'list'>()
+  const files = new Map<string, FileField>()
   if (isPlainObject(fields.properties))
     for (const [name, property] of Object.entries(fields.properties)) {
-      const field = resolveField(document, property)
+      const { field, isNullable } = resolveField(document, property)
       const [type, ...others] = withoutNull(field?.type)
       const isList = type === 'array' && others.length === 0
-      const item = isList ? resolveField(document, field?.items) : field
-      if (item && isFileSchema(item)) files.set(name, isList ? 'list' : 'file')
+      const item = isList ? resolveField(document, field?.items).field : field
+      if (item && isFileSchema(item)) files.set(name, { isList, isNullable })
     }
   for (const keyword of ['allOf', 'anyOf', 'oneOf'])
     if (Array.isArray(fields[keyword]))
       for (const part of fields[keyword])
-        for (const [name, kind] of findFiles(document, part, seen)) files.set(name, kind)
+        for (const [name, file] of findFiles(document, part, seen)) files.set(name, file)
   return files
 }
 
@@ -159,15 +164,21 @@ const resolveSchema = (document: OpenApiDocument, schema: unknown): Fields | und
  * The schema of a field, without what combines it with nothing else: `anyOf` with null, as FastAPI writes what is
  * optional, and `allOf` around one schema.
  */
-function resolveField(document: OpenApiDocument, schema: unknown): Fields | undefined {
+function resolveField(
+  document: OpenApiDocument,
+  schema: unknown,
+): { readonly field: Fields | undefined; readonly isNullable: boolean } {
   let field = resolveSchema(document, schema)
+  let isNullable = false
   for (let depth = 0; field && depth < maxFieldDepth; depth++) {
-    const parts = [field.anyOf, field.oneOf, field.allOf].find(Array.isArray)
-    const [part, ...others] = (parts ?? []).filter((one) => !isPlainObject(one) || !isNull(one))
-    if (field.type !== undefined || part === undefined || others.length > 0) return field
+    const parts = [field.anyOf, field.oneOf, field.allOf].find(Array.isArray) ?? []
+    const [part, ...others] = parts.filter((one) => !isPlainObject(one) || !isNull(one))
+    const hasNull = parts !== field.allOf && parts.some((one) => isPlainObject(one) && isNull(one))
+    isNullable ||= hasNull || field.nullable === true || [field.type].flat().includes('null')
+    if (field.type !== undefined || part === undefined || others.length > 0) break
     field = resolveSchema(document, part)
   }
-  return field
+  return { field, isNullable }
 }
 
 const maxFieldDepth = 10
@@ -228,11 +239,12 @@ function replaceFiles(
   return result
 }
 
-function toFileProperty(property: Json, kind: 'file' | 'list' | undefined): Json {
-  if (kind === undefined) return property
+function toFileProperty(property: Json, file: FileField | undefined): Json {
+  if (!file) return property
   const description = isPlainObject(property) ? property.description : undefined
   const described = describe(fileSchema, { description })
-  return kind === 'list' ? { type: 'array', items: described } : described
+  const shown = file.isList ? { type: 'array', items: described } : described
+  return file.isNullable ? { anyOf: [shown, { type: 'null' }] } : shown
 }
 
 function readEncodings(
