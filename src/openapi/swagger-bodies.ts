@@ -144,7 +144,8 @@ function addBodyPaths(
 function markUnknownFormat(parameter: unknown): void {
   if (!isPlainObject(parameter) || parameter.type !== 'array') return
   const { in: place, collectionFormat } = parameter
-  if (collectionFormat === undefined) return
+  // The lists of a form have an encoding.
+  if (collectionFormat === undefined || place === 'formData') return
   const known = place === 'query' ? ['csv', 'ssv', 'pipes', 'multi'] : ['csv']
   if (!known.includes(String(collectionFormat)))
     Object.assign(parameter, { style: collectionFormat, explode: false })

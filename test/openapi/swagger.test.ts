@@ -58,6 +58,22 @@ describe('a parameter that operations of Swagger 2.0 share', () => {
   })
 })
 
+test.each(['multi', 'pipes', 'csv'])(
+  'a shared list of a form with the collectionFormat %s is shown as a list',
+  async (collectionFormat) => {
+    const list = { type: 'array', items: { type: 'string' } }
+    const tags = { name: 'tags', in: 'formData', ...list, collectionFormat }
+    const served = await serve({ parameters: [id, ref('Tags')] }, { parameters: { Tags: tags } })
+
+    await served.bridge.call('send', { id: '1', body: { tags: ['a', 'b'] } })
+
+    expect(await bodyOf(served)).toEqual({ type: 'object', properties: { tags: list } })
+    expect(served.api.received[0]?.bytes.toString()).toBe(
+      { multi: 'tags=a&tags=b', pipes: 'tags=a%7Cb', csv: 'tags=a,b' }[collectionFormat],
+    )
+  },
+)
+
 describe('a form of Swagger 2.0', () => {
   const field = (name: string, rest: Fields): Fields => ({ name, in: 'formData', ...rest })
 
