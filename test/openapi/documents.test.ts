@@ -630,3 +630,23 @@ describe('a document at a URL', () => {
     expect(canary.connections).toEqual([])
   })
 })
+
+test('an optional body whose schema requires itself is served with a warning', async () => {
+  const again = { $ref: '#/components/schemas/Again' }
+  const schemas = { Again: { type: 'object', required: ['child'], properties: { child: again } } }
+  const file = await aDocument(
+    { '/things': { post: withBody(again) } },
+    { components: { schemas } },
+  )
+
+  const { names, diagnostics } = await load(file)
+
+  expect(names).toEqual(['odd'])
+  expect(diagnostics).toMatchObject([
+    {
+      code: 'openapi_inexact',
+      severity: 'warning',
+      message: expect.stringMatching(/^odd: .*\/child requires itself again/),
+    },
+  ])
+})

@@ -109,6 +109,8 @@ export class CapabilityLoader {
     this.#definitionsLength += length
     const input = readContract(operation.input, 'input')
     if (isFault(input)) return this.#reject(id, [{ path, message: `${input.fault}.` }])
+    for (const remark of input.remarks)
+      this.report('warning', 'openapi_inexact', path, `${id}: ${remark}.`)
     const output = this.#options.outputs ? this.#readOutput(target) : undefined
     if (operation.isDeprecated) this.#share('info', 'openapi_choice', path, hiddenText, id)
     this.#checkConnection(target, server)
