@@ -21,14 +21,6 @@ interface Tool {
 const toLabel = ({ _meta }: Tool): unknown =>
   (_meta?.['dev.drawbridge/extras'] as Fields | undefined)?.http
 
-/** In a JSON body, texts of digits are sent as numbers, which the mock API parses. */
-function asReceived({ body, ...parameters }: Fields): Fields {
-  if (body === undefined) return parameters
-  const toRounded = (_: string, value: unknown): unknown =>
-    typeof value === 'string' && /^-?[1-9]\d{15,}$/.test(value) ? Number(value) : value
-  return { ...parameters, body: JSON.parse(JSON.stringify(body), toRounded) }
-}
-
 describe.each([
   'everything.yaml',
   'everything-3.0.yaml',
@@ -74,7 +66,7 @@ describe.each([
           })
           const received = api.received.at(-1)
           const problems = received
-            ? compareArguments(asReceived(sent), received, tool.inputSchema)
+            ? compareArguments(sent, received, tool.inputSchema)
             : ['nothing received']
           const failure = result.isError ? [JSON.stringify(result.content)] : []
           differences.push(
