@@ -77,10 +77,9 @@ interface LocatedMember extends LocatedSchema {
  * shared by all operations, each of which lists under `$defs` only what it refers to.
  */
 export class SchemaTranslator {
-  /** Integers can also be texts of their digits. */
-  readonly takesDigits: boolean
   readonly #document: OpenApiDocument
   readonly #direction: SchemaDirection
+  readonly #takesDigits: boolean
   readonly #names = new Map<string, string>()
   readonly #definitions = new Map<string, Definition>()
   /** Definitions whose remarks an operation has got: the next ones would only repeat them. */
@@ -91,9 +90,10 @@ export class SchemaTranslator {
   constructor(
     document: OpenApiDocument,
     direction: SchemaDirection,
+    /** `takesDigits`: integers can also be texts of their digits. */
     { takesDigits = false }: { readonly takesDigits?: boolean } = {},
   ) {
-    this.takesDigits = takesDigits
+    this.#takesDigits = takesDigits
     this.#document = document
     this.#direction = direction
   }
@@ -200,7 +200,7 @@ export class SchemaTranslator {
     removeInvalid(result, path, use)
     fromBooleanLimits(result)
     const shown = this.#document.isVersion30 ? fromVersion30(result, schema) : result
-    return this.takesDigits && isLargeFormat(schema.format) ? withDigits(shown) : shown
+    return this.#takesDigits && isLargeFormat(schema.format) ? withDigits(shown) : shown
   }
 
   #namedSchemas(

@@ -555,7 +555,7 @@ describe('an integer beyond 2^53', () => {
       },
     }
     const parameters = [
-      { name: 'id', in: 'path', required: true, schema: { type: 'integer' } },
+      { name: 'id', in: 'path', required: true, schema: int64 },
       { name: 'since', in: 'query', schema: ref('Id') },
       { name: 'ids', in: 'query', schema: { type: 'array', items: int64 } },
       { name: 'limit', in: 'query', schema: { type: 'integer', format: 'int64', maximum: 100 } },

@@ -1,7 +1,6 @@
 import type { Json, JsonObject } from '../../capability/json.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
-import { withDigits } from '../digit-texts.ts'
 import { type DocumentNode, type OpenApiDocument, resolve } from '../document.ts'
 import { type DeclaredOperation, resolveParameters } from '../list-operations.ts'
 import type { SchemaTranslator, SchemaUse } from '../schemas.ts'
@@ -136,15 +135,12 @@ function readParameter(
     ? { kind: isJsonMedia(media.type) ? 'json' : 'text' }
     : readStyle(place, value, path, use)
   const described = describe(schema === true ? {} : schema, value)
-  // Most integers in a path are ids, also without a format.
-  const isId = place === 'path' && isPlainObject(described) && described.format === undefined
-  const shown = isId && translator.takesDigits ? withDigits(described as JsonObject) : described
   return {
     name,
     argument,
     place,
     isRequired,
-    schema: argument === name ? shown : withRealName(shown, place, name),
+    schema: argument === name ? described : withRealName(described, place, name),
     format,
     separators: toSeparators(place, format),
   }
