@@ -452,3 +452,21 @@ describe('handlers', () => {
     expect(stdout).toMatch(/^error +\S*gone\.ts:1:1 handlers_broken: /m)
   })
 })
+
+test('an endpoint that is not a valid URL costs only the capabilities behind it', async () => {
+  const cwd = await aProject({
+    'drawbridge.yaml': 'sources: [{ manifest: agent.yaml, handlers: ./handlers.ts, all: true }]\n',
+    'agent.yaml': toYaml(
+      aManifest({
+        capabilities: [{ protocols: ['MCP'], id: 'remote' }, { id: 'refund' }],
+        interfaces: [anInterface({ endpoint: 'http://[bad' }), anInternalInterface()],
+      }),
+    ),
+    'handlers.ts': 'export const refund = () => ({})\n',
+  })
+  const { code, stdout } = await drawbridge(['check'], { cwd })
+
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/remote cannot be called: \S+ has an endpoint that is not a valid URL/)
+  expect(stdout).toMatch(/^1 tool, 1 error/m)
+})

@@ -109,6 +109,7 @@ export function findRoute(
 
 function findObstacle({ endpoint = '', auth }: ManifestInterface): string | undefined {
   if (!/^https?:\/\//i.test(endpoint)) return 'has no http or https endpoint'
+  if (!URL.canParse(endpoint)) return 'has an endpoint that is not a valid URL'
   return auth === 'mTLS' ? 'requires mTLS, which is not supported' : undefined
 }
 
