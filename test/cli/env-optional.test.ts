@@ -98,9 +98,10 @@ describe('--env-optional', () => {
       ...files,
       'drawbridge.yaml': config.replace('env://REMOTE_URL', 'env://OTHER_URL'),
     })
+    // URLs are normalised before they are compared.
     const env = {
-      REMOTE_URL: 'https://warehouse.acme.example/hook/remote-url-secret',
-      OTHER_URL: 'https://elsewhere.example/hook/other-url-secret',
+      REMOTE_URL: 'https://Warehouse.acme.example/hook/remote-url-secret',
+      OTHER_URL: 'https://Elsewhere.example/hook/other-url-secret/',
     }
     const { stdout } = await drawbridge(['diff', '.', other, '--env-optional'], { cwd, env })
 

@@ -54,10 +54,13 @@ function toUrlParts(value: string): string[] {
   return [host, pathname.replace(/\/$/, '')]
 }
 
-/** A URL, host or path is not the beginning of a longer one: `https://a.example` is not in `https://a.example.com`. */
+/**
+ * A URL or host is not a part of a longer one: `https://a.example` is not in `https://a.example.com`. A path may
+ * follow any host.
+ */
 function toPattern(value: string): RegExp {
   const escaped = value.replaceAll(/[^\w\s]/g, '\\$&')
-  return /^[\w.:/[\]-]+$/.test(value) && /[.:/]/.test(value)
-    ? new RegExp(`(?<![\\w.-])${escaped}(?![\\w-]|\\.\\w)`, 'g')
-    : new RegExp(escaped, 'g')
+  if (!/^[\w.:/[\]-]+$/.test(value) || !/[.:/]/.test(value)) return new RegExp(escaped, 'g')
+  const start = value.startsWith('/') ? '' : '(?<![\\w.-])'
+  return new RegExp(`${start}${escaped}(?![\\w-]|\\.\\w)`, 'g')
 }
