@@ -140,15 +140,18 @@ function protectReferences(
   { rootUrl, files, unreadable }: Protection,
 ): unknown {
   forEachReference(value, '$ref', (owner, reference) => {
-    if (!URL.canParse(reference, base)) return
+    const hide = (hidden: string) => {
+      delete owner.$ref
+      owner[hiddenReference] = hidden
+    }
+    if (!URL.canParse(reference, base)) return hide(reference)
     const target = new URL(reference, base)
     const isFile = target.protocol === 'file:'
     const fault = isFile ? findTargetFault(target, files) : undefined
     if (!isFile || fault !== undefined) {
-      const hidden = isFile ? toReadable(target, rootUrl) : reference
+      const hidden = (isFile && toReadable(target, rootUrl)) || reference
       if (fault !== undefined) unreadable.set(hidden, fault)
-      delete owner.$ref
-      owner[hiddenReference] = hidden
+      hide(hidden)
     } else if (base !== rootUrl && withoutFragment(target.href) === rootUrl)
       owner.$ref = target.href
   })
@@ -183,12 +186,17 @@ function decode(segment: string): string {
   }
 }
 
-/** Relative to the folder of the main file, whose own parts have only a fragment. */
-function toReadable(target: URL, rootUrl: string): string {
+/** Relative to the folder of the main file, whose own parts have only a fragment; nothing if it is no path. */
+function toReadable(target: URL, rootUrl: string): string | undefined {
   const url = withoutFragment(target.href)
   if (url === rootUrl) return target.hash
   const folder = path.dirname(fileURLToPath(rootUrl))
-  return `${path.relative(folder, fileURLToPath(url)).replaceAll(path.sep, '/')}${target.hash}`
+  try {
+    return `${path.relative(folder, fileURLToPath(url)).replaceAll(path.sep, '/')}${target.hash}`
+  } catch {
+    // An invalid percent-encoding, or a file on another host.
+    return undefined
+  }
 }
 
 function restoreReferences(value: unknown, rootUrl: string): unknown {

@@ -541,6 +541,18 @@ describe('a document of several files', () => {
     )
   })
 
+  test.each(['./x%zz.yaml#/a', 'file://elsewhere/x.yaml#/a', 'http://[x'])(
+    'that refers to %s serves what does not need it',
+    async (reference) => {
+      const folder = await aProject({
+        'api.yaml': main('parts/second.json'),
+        'parts/second.json': JSON.stringify({ properties: { a: { $ref: reference } } }),
+      })
+
+      expect((await load(`${folder}/api.yaml`)).names).toContain('good')
+    },
+  )
+
   test('fetches no URL, and serves what does not need it', async () => {
     const canary = await aCanary()
     const folder = await aProject({
