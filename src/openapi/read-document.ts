@@ -5,9 +5,9 @@ import { isPlainObject } from '../json/is-plain-object.ts'
 import type { YamlFault } from '../yaml/read-yaml.ts'
 import { bundleFiles, type LoadFile, refersToFiles } from './bundle-files.ts'
 import type { Fields, OpenApiDocument } from './document.ts'
-import { fromSwagger } from './from-swagger.ts'
 import { applyOverlay, type OverlayResult, readOverlay } from './overlay.ts'
 import { readText } from './read-text.ts'
+import { fromSwagger } from './swagger/from-swagger.ts'
 
 export interface DocumentText {
   readonly text: string

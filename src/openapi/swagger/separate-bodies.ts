@@ -1,12 +1,12 @@
-import { isPlainObject } from '../json/is-plain-object.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import {
   type DocumentNode,
   type DocumentPath,
   type Fields,
   lookUp,
   maxReferences,
-} from './document.ts'
-import { isMethod } from './methods.ts'
+} from '../document.ts'
+import { isMethod } from '../methods.ts'
 
 /** The fields of an operation's form. */
 export interface SwaggerForm {

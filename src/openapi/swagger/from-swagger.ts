@@ -1,8 +1,8 @@
-import type { Fault } from '../capability/fault.ts'
-import { isPlainObject } from '../json/is-plain-object.ts'
-import type { DocumentPath, Fields } from './document.ts'
-import { separateBodies } from './swagger-bodies.ts'
-import { addForms } from './swagger-forms.ts'
+import type { Fault } from '../../capability/fault.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import type { DocumentPath, Fields } from '../document.ts'
+import { addForms } from './add-forms.ts'
+import { separateBodies } from './separate-bodies.ts'
 
 export interface ConvertedDocument {
   readonly root: Fields

@@ -1,6 +1,6 @@
-import { isPlainObject } from '../json/is-plain-object.ts'
-import type { Fields } from './document.ts'
-import type { MovedParts, SwaggerForm } from './swagger-bodies.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import type { Fields } from '../document.ts'
+import type { MovedParts, SwaggerForm } from './separate-bodies.ts'
 
 const urlEncoded = 'application/x-www-form-urlencoded'
 const multipart = 'multipart/form-data'
